@@ -388,7 +388,7 @@ def test_config_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     assert document["upstreams"][0]["base_url"] == "http://h"
     assert document["models"][0]["model"] == "m"
     assert document["sources"] == {"base_url": "--base-url", "model": "--model"}
-    assert document["notes"] == ["TOOLGLOT_PROT is no setting; did you mean TOOLGLOT_PORT?"]
+    assert document["notes"] == ["TOOLGLOT_PROT is not a setting; did you mean TOOLGLOT_PORT?"]
 
 
 def test_config_reports_a_bad_value(

@@ -246,7 +246,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_stray_variable_is_noted() -> None:
-    assert load({}, {"TOOLGLOT_PROT": "1"}).notes == ("TOOLGLOT_PROT is no setting; did you mean TOOLGLOT_PORT?",)
+    assert load({}, {"TOOLGLOT_PROT": "1"}).notes == ("TOOLGLOT_PROT is not a setting; did you mean TOOLGLOT_PORT?",)
 
 
 def test_which_file_is_read(tmp_path: Path) -> None:
@@ -563,7 +563,7 @@ def rows(settings: Iterable[Setting]) -> Iterator[str]:
     for one in settings:
         variables = ", ".join(f"`{name}`" for name in one.variables)
         key = one.key.lstrip(".")
-        yield f"| `{key}` | {show_default(one.default)} | {variables} | {one.tells} | {one.kind.accepts} |"
+        yield f"| `{key}` | {show_default(one.default)} | {variables} | {one.description} | {one.kind.accepts} |"
 
 
 def tables() -> dict[str, str]:

@@ -43,14 +43,14 @@ def rewrite(path: Path, text: str) -> None:
 
 def test_a_change_comes_into_force(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings, follower = followed(file)
-    assert not follower.look()
+    assert not follower.check()
     rewrite(file, "[rollout]\nreading = 'canary-25'\nxml = 'off'\n")
     with caplog.at_level(logging.INFO):
-        assert follower.look()
+        assert follower.check()
     assert settings.rollout_now.plan_of("reading") == Plan(25)
     assert settings.answered_by(Upstream()).rollout_now is settings.rollout_now
     assert caplog.messages == ["rollout of reading: shadow -> canary-25", "rollout of xml: full -> off"]
-    assert not follower.look()
+    assert not follower.check()
 
 
 @pytest.mark.parametrize(
@@ -68,13 +68,13 @@ def test_contents_that_cannot_be_used_leave_everything_as_it_was(
     settings, follower = followed(file)
     rewrite(file, text)
     with caplog.at_level(logging.WARNING):
-        assert not follower.look()
-        assert not follower.look()
+        assert not follower.check()
+        assert not follower.check()
     assert settings.rollout_now.plan_of("reading") == Plan(dry_run=True)
     (message,) = caplog.messages
-    assert why in message and "the old ones hold" in message
+    assert why in message and "the old settings remain in use" in message
     rewrite(file, "[rollout]\nreading = 'off'\n")
-    assert follower.look()
+    assert follower.check()
     assert settings.rollout_now.plan_of("reading") == Plan(0)
 
 
@@ -82,16 +82,16 @@ def test_a_file_that_is_gone_changes_nothing(file: Path, caplog: pytest.LogCaptu
     settings, follower = followed(file)
     file.unlink()
     with caplog.at_level(logging.WARNING):
-        assert not follower.look()
+        assert not follower.check()
     assert settings.rollout_now.plan_of("reading") == Plan(dry_run=True)
-    assert "the old ones hold" in caplog.text
+    assert "the old settings remain in use" in caplog.text
 
 
 def test_other_settings_wait_for_a_restart(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings, follower = followed(file)
     rewrite(file, "[server]\nport = 99\n[limits]\nmessages = 5\n[rollout]\nreading = 'full'\n")
     with caplog.at_level(logging.WARNING):
-        assert follower.look()
+        assert follower.check()
     assert "changes of server, limits in" in caplog.messages[0]
     assert (settings.server.port, settings.limits.messages) == (8484, 10_000)
     assert settings.rollout_now.plan_of("reading") == Plan()
@@ -142,9 +142,9 @@ def test_a_running_gateway_takes_a_change_without_a_restart(running: tuple[Path,
     wait_until(port, expected=False)
     path.write_text(text.replace("'full'", "'nonsense'"))
     until = time.monotonic() + 15
-    while not any("the old ones hold" in line for line in log) and time.monotonic() < until:
+    while not any("the old settings remain in use" in line for line in log) and time.monotonic() < until:
         time.sleep(0.1)
-    assert any("the old ones hold" in line for line in log)
+    assert any("the old settings remain in use" in line for line in log)
     assert not called(port)
     path.write_text(text)
     wait_until(port, expected=True)

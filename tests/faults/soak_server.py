@@ -17,7 +17,7 @@ from faults.cells import settle
 from toolglot.core import provenance
 from toolglot.gateway.telemetry.log import log_to
 from toolglot.prompting import mark_escaping
-from toolglot.server.lifecycle import listening, settle_memory
+from toolglot.server.lifecycle import listening, tune_memory
 
 KEPT_BYTES = 1 << 20
 """Answers for clients that refer to them, and texts with call markup, are kept up to a size: here to one that is reached
@@ -48,7 +48,7 @@ async def main(port: int, closed: int, nowhere: TextIO) -> None:
         setattr(module, name, KNOWN_TEXTS)
     settings = replace(settings, limits=replace(settings.limits, kept_bytes=KEPT_BYTES))
     async with listening(settings) as address:
-        settle_memory()
+        tune_memory()
         print(address, flush=True)
         while await asked.readline():
             print(json.dumps(count()), flush=True)

@@ -18,8 +18,7 @@ from faults.scale import BURSTS, CONNECTIONS, SEED
 from faults.wire_data import make_request
 from support.gateway import ASK, gateway
 
-from toolglot.server import http_connection as door
-from toolglot.server import listener
+from toolglot.server import http_connection, listener
 
 STREAMS = 20
 """Connections of each burst that ask for a stream; of the others, half are idle and half say only a part."""
@@ -126,9 +125,9 @@ def test_a_signal_in_the_middle_of_bursts_cuts_no_stream(tmp_path: Path) -> None
 
 def test_those_that_say_nothing_are_left_on_time(monkeypatch: pytest.MonkeyPatch) -> None:
     allow_connections(8 * CONNECTIONS)
-    monkeypatch.setattr(door, "KEEP_ALIVE", 1.0)
-    monkeypatch.setattr(door, "PATIENCE", 1.0)
-    monkeypatch.setattr(listener, "ROUND", 0.1)
+    monkeypatch.setattr(http_connection, "IDLE_TIMEOUT", 1.0)
+    monkeypatch.setattr(http_connection, "INPUT_TIMEOUT", 1.0)
+    monkeypatch.setattr(listener, "SWEEP_SECONDS", 0.1)
     chance = random.Random(SEED)
 
     async def run() -> None:

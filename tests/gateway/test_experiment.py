@@ -435,7 +435,7 @@ def test_any_bytes_may_pass_a_rehearsal(pieces: list[bytes]) -> None:
     from toolglot.gateway.delivery import Delivery
     from toolglot.gateway.telemetry.log import Telemetry
 
-    watch = Telemetry().begin("r", "openai_chat").rehearse("text")
+    watch = Telemetry().begin("r", "openai_chat").start_dry_run("text")
     rehearsal = DryRun(Delivery(None, watch), all_wires()["openai_chat"].open_decoder(lambda: "call"))
     for piece in pieces:
         rehearsal.feed(piece)

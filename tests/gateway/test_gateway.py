@@ -15,7 +15,7 @@ from support.gateway import ASK, READ, gateway, run
 
 from toolglot import list_dialects
 from toolglot.gateway.telemetry.records import OWN_ID
-from toolglot.server.app import Tokens
+from toolglot.server.app import TokenSource
 from toolglot.sim import Answer, ScriptedAnswer, SimOptions
 
 DIALECTS = ("hermes", "qwen3_coder", "roo_xml", "glm45", "fenced_toolcode_json")
@@ -567,9 +567,9 @@ async def test_ids_go_in_and_out() -> None:
 
 
 def test_no_id_is_made_twice() -> None:
-    tokens = Tokens()
+    tokens = TokenSource()
     made = [tokens.take() for _ in range(2000)]
-    assert len({*made, Tokens().take()}) == 2001
+    assert len({*made, TokenSource().take()}) == 2001
     assert all(OWN_ID.fullmatch(f"req_{token}") for token in made)
 
 

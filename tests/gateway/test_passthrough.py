@@ -32,7 +32,7 @@ from toolglot.core.events import (
 from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source
 from toolglot.gateway.response_streams import Stream, TranslatedStream, open_stream
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
-from toolglot.server.upstream.discovery import gather_knowledge
+from toolglot.server.upstream.discovery import load_capabilities
 from toolglot.sim import FAULTS, SimOptions, Simulation
 from toolglot.sim.script import parse_script
 from toolglot.wires import all_wires
@@ -61,7 +61,7 @@ def answer_of(body: dict[str, Any], options: SimOptions) -> bytes:
 def carry(body: dict[str, Any], pieces: list[bytes]) -> tuple[list[bytes], RequestRecorder]:
     """What a client is sent for these pieces of an answer."""
     settings = load({"base_url": "http://h/v1", "mode": "native", "state_dir": "none"}, {})
-    knowledge = gather_knowledge(settings, lambda: 0.0)
+    knowledge = load_capabilities(settings, lambda: 0.0)
     numbers = iter(range(10_000))
     watch = Telemetry().begin("r", "openai_chat")
     source = Source(lambda: 0.0, lambda: str(next(numbers)))
@@ -215,7 +215,7 @@ def start(wire: str, mode: str = "native") -> Stream:
     settings = replace(settings, upstreams=(replace(settings.upstreams[0], wire=wire),))
     numbers = iter(range(10_000))
     body = json.dumps(BODIES[wire] | {"stream": True}).encode()
-    source, known = Source(lambda: 0.0, lambda: str(next(numbers))), gather_knowledge(settings, lambda: 0.0)
+    source, known = Source(lambda: 0.0, lambda: str(next(numbers))), load_capabilities(settings, lambda: 0.0)
     request = IncomingRequest(all_wires()[wire], body, Telemetry().begin("r", wire), PATHS.get(wire, {}), mode)
     return open_stream(open_exchange(request, GatewayContext(settings, source, known)))
 

@@ -42,9 +42,9 @@ ANSWERS: dict[str, tuple[str, Any, str, bool]] = {
 
 
 def facts_of(path: str, answer: Any, model: str = "m") -> Facts:
-    questions = PROFILES.ask(SERVER, model)
+    questions = PROFILES.list_queries(SERVER, model)
     assert any(question.url.endswith(path) for question in questions)
-    return PROFILES.read(json.dumps(answer).encode() if one.url.endswith(path) else b"" for one in questions)
+    return PROFILES.read_facts(json.dumps(answer).encode() if one.url.endswith(path) else b"" for one in questions)
 
 
 @pytest.mark.parametrize("case", ANSWERS)
@@ -56,20 +56,22 @@ def test_a_server_tells_what_it_can(case: str) -> None:
 
 
 def test_questions_go_to_the_root_of_the_server() -> None:
-    asked = {question.url: question for question in PROFILES.ask("http://me:pw@host:1/deep/v1/?a=b", "org/m:1")}
+    asked = {
+        question.url: question for question in PROFILES.list_queries("http://me:pw@host:1/deep/v1/?a=b", "org/m:1")
+    }
     assert all(url.startswith("http://me:pw@host:1/deep/") and "?" not in url for url in asked)
     show = asked["http://me:pw@host:1/deep/api/show"]
     assert (show.method, json.loads(show.body or b"")) == ("POST", {"model": "org/m:1"})
     assert "http://me:pw@host:1/deep/api/v0/models/org%2Fm%3A1" in asked
     assert asked["http://me:pw@host:1/deep/props"].body is None
-    assert PROFILES.ask("http://host:1", "m")[0].url == "http://host:1/props"
+    assert PROFILES.list_queries("http://host:1", "m")[0].url == "http://host:1/props"
 
 
 @pytest.mark.parametrize(
     "answer", [b"", b"nonsense", b"[1]", b"null", b"{}", b'{"chat_template_caps": 3}', b"[" * 99_999]
 )
 def test_an_answer_that_tells_nothing_gives_no_facts(answer: bytes) -> None:
-    assert PROFILES.read([answer] * len(PROFILES.looks)) == NO_FACTS
+    assert PROFILES.read_facts([answer] * len(PROFILES.probes)) == NO_FACTS
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,7 @@ def test_every_rule_can_be_reached() -> None:
     ],
 )
 def test_errors_are_judged_by_their_text(status: int | None, text: str, kind: str) -> None:
-    assert PROFILES.judge(text, status) == kind
+    assert PROFILES.classify_error(text, status) == kind
 
 
 def test_rules_of_ones_own_come_first(tmp_path: Path) -> None:
@@ -188,7 +190,9 @@ def test_rules_of_ones_own_come_first(tmp_path: Path) -> None:
     assert rule.explain() == "rule 1 of my.toml (mine), for address 127.0.0.1:8080, model *coder*"
     assert not profiles.needs_facts(SERVER, "coder") and profiles.needs_facts(SERVER, "other")
     assert profiles.find("http://127.0.0.1:8081/v1", "coder").name == "nothing is known"
-    assert profiles.judge("i am a teapot", 418) == "refused" and profiles.judge("does not support tools", 400)
+    assert profiles.classify_error("i am a teapot", 418) == "refused" and profiles.classify_error(
+        "does not support tools", 400
+    )
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from toolglot.core.events import (
     TextDelta,
     merge_deltas,
 )
-from toolglot.gateway.sessions.reasoning_signatures import SignatureCollector, TurnKey, find_place, restore
+from toolglot.gateway.sessions.reasoning_signatures import SignatureCollector, TurnKey, find_turn, restore
 from toolglot.gateway.sessions.ttl_store import OVERHEAD, TtlStore, digest
 from toolglot.wires import all_wires
 from toolglot.wires.anthropic_messages.ids import REDACTED, write_signature
@@ -314,14 +314,14 @@ def test_the_same_words_at_another_place_are_another_answer() -> None:
     """Without an id a step is known by what the user said before, and by how many answers came since."""
     kept = TtlStore(Clock()).open("k")
     first, second = Message("user", (Text("a"),)), Message("user", (Text("b"),))
-    SignatureCollector(kept, find_place([first])).see(
+    SignatureCollector(kept, find_turn([first])).observe(
         [ReasoningSigned(SEAL, "gemini"), TextDelta("Done. "), Finished("stop")]
     )
     said = Message("assistant", (Text("Done."),))
     assert restore([first, said], kept)[1].parts == (Reasoning("", SEAL, "gemini"), Text("Done."))
     assert restore([second, said], kept)[1] == said
     assert restore([first, said, said], kept)[2] == said
-    assert find_place([first, said, second, said]) == TurnKey(digest("b"), 1)
+    assert find_turn([first, said, second, said]) == TurnKey(digest("b"), 1)
 
 
 # -- over a network ------------------------------------------------------------------------------------------------------
@@ -378,40 +378,40 @@ def test_a_gateway_keeps_seals_by_the_key_of_the_client(upstream: str, stream: b
 def test_what_was_not_used_is_put_out_first() -> None:
     clock = Clock()
     kept = TtlStore(clock, most_bytes=3 * (OVERHEAD + 100), seconds=60)
-    drawer = kept.open("k")
+    own = kept.open("k")
     for name in "abc":
-        assert drawer.keep((name,), name, 100)
-    assert drawer.find(("a",)) == "a"
-    drawer.keep(("d",), "d", 100)
-    assert [drawer.find((name,)) for name in "abcd"] == ["a", None, "c", "d"]
+        assert own.keep((name,), name, 100)
+    assert own.find(("a",)) == "a"
+    own.keep(("d",), "d", 100)
+    assert [own.find((name,)) for name in "abcd"] == ["a", None, "c", "d"]
     assert kept.bytes == 3 * (OVERHEAD + 100) and len(kept) == 3
 
 
 def test_what_is_old_is_gone() -> None:
     clock = Clock()
     kept = TtlStore(clock, seconds=60)
-    drawer = kept.open("k")
-    drawer.keep(("a",), "a", 1)
+    own = kept.open("k")
+    own.keep(("a",), "a", 1)
     clock.time += 50
-    assert drawer.find(("a",)) == "a"  # and young again
+    assert own.find(("a",)) == "a"  # and young again
     clock.time += 50
-    assert drawer.find(("a",)) == "a"
+    assert own.find(("a",)) == "a"
     clock.time += 60
-    assert drawer.find(("a",)) is None and (len(kept), kept.bytes) == (0, 0)
+    assert own.find(("a",)) is None and (len(kept), kept.bytes) == (0, 0)
 
 
 def test_what_is_too_big_is_not_kept_and_replaces_nothing_else() -> None:
     kept = TtlStore(Clock(), most_bytes=1000)
-    drawer = kept.open("k")
-    drawer.keep(("a",), "a", 1)
-    assert not drawer.keep(("b",), "b", 1000)
-    assert drawer.find(("a",)) == "a" and drawer.find(("b",)) is None
+    own = kept.open("k")
+    own.keep(("a",), "a", 1)
+    assert not own.keep(("b",), "b", 1000)
+    assert own.find(("a",)) == "a" and own.find(("b",)) is None
 
 
-def test_every_owner_has_a_drawer_and_no_key_is_held() -> None:
+def test_every_owner_has_a_part_and_no_key_is_held() -> None:
     kept = TtlStore(Clock())
     kept.open("secret", "place").keep(("a",), 1, 1)
     for words in (("other", "place"), ("secret", "other"), ("secretp", "lace"), ("secret",)):
         assert kept.open(*words).find(("a",)) is None
     assert kept.open("secret", "place").find(("a",)) == 1
-    assert "secret" not in str(kept._kept)
+    assert "secret" not in str(kept._entries)

@@ -145,7 +145,7 @@ def test_arms_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert (
         report(capsys, str(path))
         == """\
-reading: tools taught as text, and calls read from it
+reading: describe tools as text in the prompt, and parse calls from text
 
                             on  control  dry_run  target
   answers                    2        1        1
@@ -169,7 +169,7 @@ reading: tools taught as text, and calls read from it
     complaints: no_tool 1
     tools:      x 1
 
-rescue: calls read that leak into the text of a model with native tools
+rescue: parse calls that leak into the text of a model with native tools
 
                             on  target
   answers                    1

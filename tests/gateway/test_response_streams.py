@@ -20,7 +20,7 @@ from toolglot.gateway.relay import RECENT, RelayedStream
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
 from toolglot.gateway.telemetry.log import Telemetry
-from toolglot.server.upstream.discovery import gather_knowledge
+from toolglot.server.upstream.discovery import load_capabilities
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
@@ -36,7 +36,7 @@ def relay(wire: str, stream: bool = True) -> Exchange:
     asked = Conversation("m", (Message("user", (Text("hi"),)),))
     body = client.encode_request(asked, stream=stream, wants_usage=True)
     watch = Telemetry().begin("r", wire)
-    knowledge = gather_knowledge(settings, time)
+    knowledge = load_capabilities(settings, time)
     context = GatewayContext(settings, Source(time, new_ids()), knowledge)
     exchange = open_exchange(IncomingRequest(client, body, watch, path_of(wire, stream)), context)
     assert exchange.is_relayed

@@ -35,7 +35,8 @@ from toolglot.core.events import (
 )
 from toolglot.core.redaction import make_printable, redact, redact_stream
 from toolglot.gateway.telemetry.log import Telemetry, log_to
-from toolglot.gateway.telemetry.metrics import DURATION_BUCKETS, KNOWN, LABELS, Labels, Spread
+from toolglot.gateway.telemetry.metrics import DURATION_BUCKETS, KNOWN, LABELS, Labels
+from toolglot.gateway.telemetry.metrics import Histogram as OwnHistogram
 from toolglot.gateway.telemetry.prometheus import render
 from toolglot.gateway.telemetry.records import BODY_LENGTH, RequestRecorder
 
@@ -87,20 +88,20 @@ ANSWER: tuple[Event, ...] = (
 
 def run(telemetry: Telemetry, clock: Time) -> RequestRecorder:
     """One request from beginning to end, all of it."""
-    watch = telemetry.begin("req-1", "openai_chat")
-    watch.model, watch.upstream, watch.upstream_model = "coder", "vllm", "Qwen3-Coder"
-    watch.mode, watch.dialect = "text", "qwen3_coder"
-    watch.conversation, watch.arms["reading"], watch.complaints = "0a1b2c", "on", ["no_tool"]
-    telemetry.stream(watch)
+    recorder = telemetry.begin("req-1", "openai_chat")
+    recorder.model, recorder.upstream, recorder.upstream_model = "coder", "vllm", "Qwen3-Coder"
+    recorder.mode, recorder.dialect = "text", "qwen3_coder"
+    recorder.conversation, recorder.arms["reading"], recorder.complaints = "0a1b2c", "on", ["no_tool"]
+    telemetry.stream(recorder)
     clock.seconds += 0.5
-    watch.sent(bytes(10))
+    recorder.count_bytes(bytes(10))
     clock.seconds += 1
-    watch.sent(bytes(20))
+    recorder.count_bytes(bytes(20))
     for event in ANSWER:
-        watch.see(event)
-    watch.notes.append("tool #2 skipped: no name")
-    telemetry.finish(watch, 200)
-    return watch
+        recorder.observe(event)
+    recorder.notes.append("tool #2 skipped: no name")
+    telemetry.finish(recorder, 200)
+    return recorder
 
 
 def samples(telemetry: Telemetry) -> dict[str, float]:
@@ -159,10 +160,10 @@ def test_a_record_tells_what_became_of_a_request(telemetry: Telemetry, clock: Ti
 
 
 def test_a_request_that_failed_at_once(telemetry: Telemetry) -> None:
-    watch = telemetry.begin("r", "openai_chat")
-    watch.see(Failed("upstream_timeout", "no answer"))
-    watch.client_gone = True
-    record = telemetry.finish(watch, 504)
+    recorder = telemetry.begin("r", "openai_chat")
+    recorder.observe(Failed("upstream_timeout", "no answer"))
+    recorder.client_gone = True
+    record = telemetry.finish(recorder, 504)
     assert (record.status, record.error, record.first_chunk, record.client_gone) == (
         504,
         "upstream_timeout",
@@ -173,10 +174,10 @@ def test_a_request_that_failed_at_once(telemetry: Telemetry) -> None:
 
 
 def test_a_request_is_finished_once(telemetry: Telemetry, clock: Time) -> None:
-    watch = run(telemetry, clock)
+    recorder = run(telemetry, clock)
     before = render(telemetry.metrics)
     clock.seconds += 9
-    assert telemetry.finish(watch, 500) is watch.record
+    assert telemetry.finish(recorder, 500) is recorder.record
     assert render(telemetry.metrics) == before
 
 
@@ -204,10 +205,10 @@ def test_watches_share_nothing(telemetry: Telemetry) -> None:
 
 
 def test_what_others_chose_is_cut_short_and_printable(telemetry: Telemetry) -> None:
-    watch = telemetry.begin("id\nforged line\x1b[31m", "openai_chat")
-    watch.model = "m" * 10_000
-    watch.tools.append("a\tb")
-    record = telemetry.finish(watch, 200)
+    recorder = telemetry.begin("id\nforged line\x1b[31m", "openai_chat")
+    recorder.model = "m" * 10_000
+    recorder.tools.append("a\tb")
+    record = telemetry.finish(recorder, 200)
     assert record.request_id == "id?forged line?[31m"
     assert len(record.model) == 200
     assert record.tools == ("a?b",)
@@ -334,13 +335,13 @@ def test_a_stream_that_breaks_breaks_nothing_else(
 
 
 def test_threads_do_not_mix_their_lines(telemetry: Telemetry, clock: Time, tmp_path: Path) -> None:
-    watch = run(telemetry, clock)
-    assert watch.record is not None
+    recorder = run(telemetry, clock)
+    assert recorder.record is not None
     with open(tmp_path / "log", "w") as file, ThreadPoolExecutor(8) as threads:
         log_to(file)
         for _ in range(400):
-            threads.submit(telemetry._tell, watch.record)
-    assert (tmp_path / "log").read_text() == f"{watch.record}\n" * 400
+            threads.submit(telemetry._log, recorder.record)
+    assert (tmp_path / "log").read_text() == f"{recorder.record}\n" * 400
 
 
 def test_nothing_is_printed_before_logging_is_set_up(
@@ -396,11 +397,11 @@ def test_what_looks_like_a_key_is_blackened(text: str, redacted: str) -> None:
 def test_a_key_in_any_field_does_not_reach_the_log(telemetry: Telemetry) -> None:
     for terminal in (io.StringIO(), Terminal()):
         log_to(terminal)
-        watch = telemetry.begin(KEY, "openai_chat")
-        watch.model, watch.error = KEY, f"upstream said {KEY}"
-        watch.tools.append(KEY)
-        watch.notes.append(f"Authorization: Bearer {KEY}")
-        telemetry.finish(watch, 200)
+        recorder = telemetry.begin(KEY, "openai_chat")
+        recorder.model, recorder.error = KEY, f"upstream said {KEY}"
+        recorder.tools.append(KEY)
+        recorder.notes.append(f"Authorization: Bearer {KEY}")
+        telemetry.finish(recorder, 200)
         logging.getLogger("toolglot").error("failed with %s", KEY)
         assert "***" in terminal.getvalue()
         assert KEY not in terminal.getvalue()
@@ -454,20 +455,20 @@ def test_records_are_counted(telemetry: Telemetry, clock: Time) -> None:
 
 def test_streams_in_flight_go_up_and_down(telemetry: Telemetry) -> None:
     streams = [telemetry.begin(str(number), "openai_chat") for number in range(3)]
-    for watch in streams:
-        telemetry.stream(watch)
-        telemetry.stream(watch)
+    for recorder in streams:
+        telemetry.stream(recorder)
+        telemetry.stream(recorder)
     assert samples(telemetry)["toolglot_streams_in_flight"] == 3
-    for watch in streams:
-        telemetry.finish(watch, 200)
+    for recorder in streams:
+        telemetry.finish(recorder, 200)
     assert "toolglot_streams_in_flight" not in samples(telemetry)
 
 
 def test_labels_stay_few(telemetry: Telemetry) -> None:
     for number in range(3 * LABELS):
-        watch = telemetry.begin("r", "openai_chat")
-        watch.error = watch.dialect = f"kind {number}"
-        telemetry.finish(watch, 500)
+        recorder = telemetry.begin("r", "openai_chat")
+        recorder.error = recorder.dialect = f"kind {number}"
+        telemetry.finish(recorder, 500)
     counted = samples(telemetry)
     assert counted["toolglot_errors_total kind=other"] == 3 * LABELS
     assert len([name for name in counted if name.startswith("toolglot_requests_total")]) == LABELS + 1
@@ -496,8 +497,8 @@ def test_metrics_are_written_as_prometheus_writes_its_own(
     answered = Counter(
         "toolglot_requests", "Requests answered.", ("status", "mode", "dialect"), registry=registry
     ).labels
-    gone = Counter("toolglot_clients_gone", "Requests whose client left before the end.", registry=registry)
-    streams = Gauge("toolglot_streams_in_flight", "Streams under way.", registry=registry)
+    gone = Counter("toolglot_clients_gone", "Requests whose client disconnected before the end.", registry=registry)
+    streams = Gauge("toolglot_streams_in_flight", "Streams in flight.", registry=registry)
     lasted = Histogram(
         "toolglot_request_seconds",
         "Time to the end of the answer.",
@@ -506,12 +507,12 @@ def test_metrics_are_written_as_prometheus_writes_its_own(
         registry=registry,
     ).labels
     for seconds, mode, dialect in [(0.0, "text", 'a "b"\\'), (0.01, "relay", ""), (0.3, "text", ""), (9e6, "text", "")]:
-        watch = telemetry.begin("r", "openai_chat")
-        watch.mode, watch.dialect, watch.client_gone = mode, dialect, seconds == 0.3
-        clock.seconds = watch.began + seconds
-        took = telemetry.finish(watch, 200).duration
+        recorder = telemetry.begin("r", "openai_chat")
+        recorder.mode, recorder.dialect, recorder.client_gone = mode, dialect, seconds == 0.3
+        clock.seconds = recorder.began + seconds
+        took = telemetry.finish(recorder, 200).duration
         answered(200, mode, dialect or "none").inc()
-        gone.inc(watch.client_gone)
+        gone.inc(recorder.client_gone)
         lasted(mode).observe(took)
     telemetry.stream(telemetry.begin("r", "openai_chat"))
     streams.inc()
@@ -526,10 +527,10 @@ def test_metrics_are_written_as_prometheus_writes_its_own(
 
 
 def test_the_sums_of_a_spread_are_exact() -> None:
-    spread = Spread(0.5, 1)
+    histogram = OwnHistogram(0.5, 1)
     for amount in (0.5, 0.51, 1, 2):
-        spread.add(amount)
-    assert [(ending, more.get("le"), number) for ending, more, number in spread.tell()] == [
+        histogram.add(amount)
+    assert [(ending, more.get("le"), number) for ending, more, number in histogram.samples()] == [
         ("_bucket", "0.5", 1),
         ("_bucket", "1.0", 3),
         ("_bucket", "+Inf", 4),
@@ -543,7 +544,7 @@ def test_no_more_is_kept_for_values_than_for_labels(telemetry: Telemetry) -> Non
     for number in range(2 * KNOWN):
         metrics.repairs[(f"repair {number}",)].total += 1
     assert len(metrics.repairs) == KNOWN
-    assert len(metrics.repairs.told) == LABELS + 1
+    assert len(metrics.repairs.children) == LABELS + 1
     assert samples(telemetry)["toolglot_repairs_total repair=other"] == 2 * KNOWN - LABELS
 
 
@@ -559,13 +560,13 @@ def test_every_telemetry_counts_for_itself(clock: Time) -> None:
 
 def rehearse(telemetry: Telemetry) -> RequestRecorder:
     """A request in a dry run: nothing is delivered, and ``ANSWER`` would have been."""
-    watch = telemetry.begin("req-2", "openai_chat")
-    watch.mode, watch.arms["rescue"] = "relay", "dry_run"
-    beside = watch.rehearse("native")
+    recorder = telemetry.begin("req-2", "openai_chat")
+    recorder.mode, recorder.arms["rescue"] = "relay", "dry_run"
+    beside = recorder.start_dry_run("native")
     for event in ANSWER:
-        beside.see(event)
-    telemetry.finish(watch, 200)
-    return watch
+        beside.observe(event)
+    telemetry.finish(recorder, 200)
+    return recorder
 
 
 def test_a_dry_run_is_told_apart_from_what_was_delivered(telemetry: Telemetry) -> None:
@@ -602,27 +603,27 @@ def test_a_dry_run_is_counted_as_what_it_would_have_done(telemetry: Telemetry) -
 
 
 def test_calls_belong_to_the_transformation_that_made_them(telemetry: Telemetry) -> None:
-    watch = telemetry.begin("r", "openai_chat")
-    watch.mode = "native"
+    recorder = telemetry.begin("r", "openai_chat")
+    recorder.mode = "native"
     for index, (name, dialect) in enumerate([("bash", "shell_fence"), ("read", "hermes"), ("native", "")]):
-        watch.see(CallStarted(index, f"call_{index}", name))
-        watch.see(CallEnded(index, dialect))
-    watch.see(CallRejected("x", Reason.LOW_CONFIDENCE, dialect="shell_fence"))
-    watch.see(CallRejected("x", Reason.FABRICATED_RESULT))
-    watch.count("xml", "unrepresentable")
-    assert watch.outcomes == {
+        recorder.observe(CallStarted(index, f"call_{index}", name))
+        recorder.observe(CallEnded(index, dialect))
+    recorder.observe(CallRejected("x", Reason.LOW_CONFIDENCE, dialect="shell_fence"))
+    recorder.observe(CallRejected("x", Reason.FABRICATED_RESULT))
+    recorder.count("xml", "unrepresentable")
+    assert recorder.outcomes == {
         "shell": {"success": 1, "low_confidence": 1},
         "rescue": {"success": 1},
         "native": {"success": 1, "leaked": 1},
         "xml": {"unrepresentable": 1},
     }
-    assert (watch.calls, watch.transformed) == (3, ["bash", "read"])
+    assert (recorder.calls, recorder.transformed) == (3, ["bash", "read"])
 
 
 def test_complaints_are_counted_where_nothing_was_transformed(telemetry: Telemetry) -> None:
-    watch = telemetry.begin("r", "openai_chat")
-    watch.complaints = ["no_tool"]
-    telemetry.finish(watch, 200)
+    recorder = telemetry.begin("r", "openai_chat")
+    recorder.complaints = ["no_tool"]
+    telemetry.finish(recorder, 200)
     assert samples(telemetry)["toolglot_complaints_total arm=off complaint=no_tool transformation=none"] == 1
 
 
@@ -659,9 +660,9 @@ def test_a_long_answer_that_leaves_at_once_is_cut_too() -> None:
     stream = io.StringIO()
     log_to(stream)
     talkative = Telemetry(log_bodies=True)
-    watch = talkative.begin("r", "openai_chat")
-    watch.sent(b"x" * 1_000_000)
-    talkative.finish(watch, 200)
+    recorder = talkative.begin("r", "openai_chat")
+    recorder.count_bytes(b"x" * 1_000_000)
+    talkative.finish(recorder, 200)
     told = json.loads(stream.getvalue().splitlines()[0])
     assert (told["what"], told["bytes"], len(told["body"])) == ("answer", 1_000_000, BODY_LENGTH)
 
@@ -670,13 +671,13 @@ def test_a_dry_run_of_a_long_answer_shows_its_calls_and_no_half_of_a_key() -> No
     stream = io.StringIO()
     log_to(stream)
     talkative = Telemetry(log_bodies=True)
-    watch = talkative.begin("r", "openai_chat")
-    would = watch.rehearse("text")
+    recorder = talkative.begin("r", "openai_chat")
+    would = recorder.start_dry_run("text")
     padding = "x" * (BODY_LENGTH // 3 - 5)
     said: list[Event] = [TextDelta(f"{padding} {KEY}"), *(TextDelta("x" * 100_000) for _ in range(9))]
-    would.hear(said)
-    would.hear_told([*said, CallStarted(0, "c", "read"), CallArguments(0, '{"path":"a"}'), CallEnded(0)])
-    talkative.finish(watch, 200)
+    would.keep_model_text(said)
+    would.keep_delivered([*said, CallStarted(0, "c", "read"), CallArguments(0, '{"path":"a"}'), CallEnded(0)])
+    talkative.finish(recorder, 200)
     shown = json.loads(json.loads(stream.getvalue().splitlines()[1])["body"])
     assert shown["calls"] == [{"name": "read", "arguments": '{"path":"a"}'}]
     assert shown["original"] == shown["text"] == f"{padding} ***"[: BODY_LENGTH // 3]

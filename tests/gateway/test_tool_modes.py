@@ -18,7 +18,7 @@ from toolglot.core.conversation import Conversation, Message, Text, Tool
 from toolglot.gateway.capabilities.learned import LearnedFailures, find_folder
 from toolglot.gateway.capabilities.profiles import load_profiles
 from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown, Route, ToolMode, choose_route
-from toolglot.server.upstream.discovery import gather_knowledge
+from toolglot.server.upstream.discovery import load_capabilities
 from toolglot.sim import REQUEST_LOG, SimOptions, make_app, running
 from toolglot.sim.script import parse_script
 
@@ -325,7 +325,7 @@ def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path: Path, caplog: py
     experience = LearnedFailures(tmp_path / "file")
     experience.learn("http://h", "m", "refused", "no", 0.0)
     assert experience.recall("http://h", "m", 1.0) is not None
-    assert "could not be kept" in caplog.text
+    assert "cannot be saved" in caplog.text
 
 
 def test_the_folder_is_where_the_system_wants_it() -> None:
@@ -354,7 +354,7 @@ TALK = Conversation("m", (Message("user", (Text("hi"),)),), (Tool("read"),))
 def know(address: str, **arguments: Any) -> tuple[Any, Capabilities, Clock]:
     clock = Clock()
     settings = load({"base_url": address, "state_dir": "none", **arguments}, {})
-    return settings, gather_knowledge(settings, clock), clock
+    return settings, load_capabilities(settings, clock), clock
 
 
 def route_of(*given: Any) -> Route:

@@ -27,7 +27,7 @@ from toolglot.core.conversation import (
 from toolglot.core.errors import ToolglotError, UsageError
 from toolglot.core.events import CallStarted, Event, Failed, Finished, TextDelta, merge_deltas
 from toolglot.gateway.capabilities.profiles import BUILT_IN, QUIRKS, THOUGHTS, Rule, load_profiles
-from toolglot.gateway.capabilities.workarounds import FIELDS, narrow, retell_thoughts
+from toolglot.gateway.capabilities.workarounds import FIELDS, adapt_reasoning, restrict_tools
 from toolglot.server.upstream import embedded as local
 from toolglot.wires import all_wires
 
@@ -63,7 +63,7 @@ def test_a_choice_that_would_be_ignored(
     quirk: str, choice: ToolChoice, offered: str, left: ToolChoice, demand: str
 ) -> None:
     asked = Conversation("m", (ASKED,), TOOLS, choice)
-    narrowed = narrow(asked, Rule("r", quirks=(quirk,) if quirk else ()))
+    narrowed = restrict_tools(asked, Rule("r", quirks=(quirk,) if quirk else ()))
     assert " ".join(tool.name for tool in narrowed.tools) == offered
     assert narrowed.choice == left
     assert [message.text for message in narrowed.messages] == [*([demand] if demand else []), "go"]
@@ -110,7 +110,7 @@ def test_thoughts_go_where_a_server_looks_for_them(base_url: str, field: str) ->
 
 def test_a_conversation_without_thoughts_is_left_alone() -> None:
     asked = Conversation("m", (ASKED,), TOOLS)
-    assert retell_thoughts(asked, Rule("r")) is asked
+    assert adapt_reasoning(asked, Rule("r")) is asked
 
 
 # -- the names are data ------------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def test_a_file_that_is_no_model_is_a_clear_error(tmp_path: Path) -> None:
 @needs_model
 def test_waiting_has_a_limit() -> None:
     with pytest.raises(UnreachableError, match=r"limit 0\.01 s"):
-        local.start(patience=0.01)
+        local.start(timeout=0.01)
 
 
 @pytest.mark.parametrize("missing", [local.RUNTIME, local.WEIGHTS])

@@ -16,10 +16,9 @@ import pytest
 from aiohttp import web
 from support.gateway import ASK, Gate, gateway, run
 
-from toolglot.server import http_connection as door
-from toolglot.server import listener
-from toolglot.server.http_request import take_apart, tell_date
-from toolglot.server.router import EVERY, Router
+from toolglot.server import http_connection, listener
+from toolglot.server.http_request import format_date, split_target
+from toolglot.server.router import ANY_METHOD, Router
 from toolglot.sim import SimOptions
 from toolglot.sim.script import parse_script
 
@@ -263,14 +262,14 @@ async def test_older_clients_and_those_who_leave(request_: bytes, lasting: bool)
 
 @pytest.mark.parametrize(
     ("beginning", "limit"),
-    [(b"", "KEEP_ALIVE"), (b"POST /v1/chat", "PATIENCE"), (post()[:-5], "PATIENCE")],
+    [(b"", "IDLE_TIMEOUT"), (b"POST /v1/chat", "INPUT_TIMEOUT"), (post()[:-5], "INPUT_TIMEOUT")],
     ids=["idle", "in a head", "in a body"],
 )
 @awaited
 async def test_a_client_that_says_nothing_more_is_left(
     beginning: bytes, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, limit, 0.2)
+    monkeypatch.setattr(http_connection, limit, 0.2)
     async with called() as wire:
         wire.writer.write(beginning)
         assert await wire.is_left()
@@ -279,8 +278,8 @@ async def test_a_client_that_says_nothing_more_is_left(
 
 @awaited
 async def test_a_client_that_is_answered_slowly_is_not_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "KEEP_ALIVE", 0.1)
-    monkeypatch.setattr(door, "PATIENCE", 0.1)
+    monkeypatch.setattr(http_connection, "IDLE_TIMEOUT", 0.1)
+    monkeypatch.setattr(http_connection, "INPUT_TIMEOUT", 0.1)
     async with called(options=SimOptions(latency=2.5)) as wire:
         status, _, body = await wire.ask(post())
         assert (status, calls_in(body)) == (200, ["read"])
@@ -308,7 +307,7 @@ async def test_an_answer_that_cannot_be_finished_does_not_look_whole() -> None:
     ],
 )
 def test_targets_are_taken_apart(target: bytes, path: str, query: dict[str, str]) -> None:
-    assert take_apart(target) == (path, query)
+    assert split_target(target) == (path, query)
 
 
 def test_paths_lead_somewhere() -> None:
@@ -316,7 +315,7 @@ def test_paths_lead_somewhere() -> None:
     paths.add("GET", "/a", "plain")
     paths.add("GET", "/a/{name}", "named")
     paths.add("POST", "/m/{model:.+}:{verb:go|stay}", "verbs")
-    paths.add(EVERY, "{path:.*}", "rest")
+    paths.add(ANY_METHOD, "{path:.*}", "rest")
     assert paths.find("GET", "/a") == ("plain", {})
     assert paths.find("GET", "/a/b.c") == ("named", {"name": "b.c"})
     assert paths.find("GET", "/a/b/c")[0] == "rest"
@@ -385,7 +384,7 @@ async def test_what_breaks_off_takes_no_answer_with_it(request_: bytes, statuses
 
 @awaited
 async def test_a_trickle_is_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "PATIENCE", 0.3)
+    monkeypatch.setattr(http_connection, "INPUT_TIMEOUT", 0.3)
     async with called() as wire:
         wire.writer.write(post()[:-30])
         for at in range(30):
@@ -398,7 +397,7 @@ async def test_a_trickle_is_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> 
 
 @awaited
 async def test_a_client_that_takes_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "STALLED", 0.5)
+    monkeypatch.setattr(http_connection, "STALL_TIMEOUT", 0.5)
     async with called(
         options=SimOptions(script=parse_script({"answer": [{"text": "lorem ipsum " * 2_000_000}]}))
     ) as wire:
@@ -424,14 +423,14 @@ async def test_a_wish_for_another_protocol_keeps_the_others(line: str) -> None:
 
 @pytest.mark.parametrize("now", [0, 951_782_400, 1_700_000_000, 4_102_444_799])
 def test_the_date_is_written_as_http_wants_it(now: int) -> None:
-    assert tell_date(now) == f"date: {formatdate(now, usegmt=True)}"
+    assert format_date(now) == f"date: {formatdate(now, usegmt=True)}"
 
 
 @awaited
 async def test_bursts_of_connections_do_not_end_the_care_for_idle_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between accepting a connection and its first callback the timer may run: it must not meet half a connection."""
-    monkeypatch.setattr(door, "KEEP_ALIVE", 1.0)
-    monkeypatch.setattr(listener, "ROUND", 0.001)
+    monkeypatch.setattr(http_connection, "IDLE_TIMEOUT", 1.0)
+    monkeypatch.setattr(listener, "SWEEP_SECONDS", 0.001)
     async with gateway() as gate:
         host, port = gate.address.removeprefix("http://").split(":")
         for _ in range(4):

@@ -21,9 +21,9 @@ import pytest
 from toolglot.config import Upstream
 from toolglot.core.errors import UnreachableError, UpstreamError, UpstreamTimeoutError
 from toolglot.server.upstream import connection as connections
-from toolglot.server.upstream import pool as transports
+from toolglot.server.upstream import pool as pools
 from toolglot.server.upstream.connection import HEAD_LIMIT, READ_AHEAD, UpstreamResponse
-from toolglot.server.upstream.pool import ConnectionPool, locate
+from toolglot.server.upstream.pool import ConnectionPool, parse_url
 
 OK = b"HTTP/1.1 200 OK\r\n"
 FRAMES = {
@@ -95,17 +95,17 @@ class Small:
 
     url: str
     calls: list[Call]
-    transport: ConnectionPool
+    pool: ConnectionPool
     connect_timeout: float = 5.0
     read_timeout: float = 5.0
 
     def send(self, method: str = "POST", path: str = "/", body: bytes | None = b"ask", **headers: str) -> Any:
         upstream = Upstream(base_url=self.url, connect_timeout=self.connect_timeout, read_timeout=self.read_timeout)
-        return self.transport.send(method, self.url + path, upstream, headers, body)
+        return self.pool.send(method, self.url + path, upstream, headers, body)
 
     async def ask(self, method: str = "POST") -> bytes:
         async with self.send(method) as reply:
-            answer: bytes = await reply.whole()
+            answer: bytes = await reply.read()
             return answer
 
 
@@ -154,14 +154,14 @@ async def serve_always(call: Call) -> None:
 
 async def in_pieces(reply: UpstreamResponse) -> bytes:
     pieces = []
-    while piece := await reply.piece():
+    while piece := await reply.read_chunk():
         pieces.append(piece)
     return b"".join(pieces)
 
 
-async def poured(reply: UpstreamResponse) -> bytes:
+async def streamed(reply: UpstreamResponse) -> bytes:
     pieces: list[bytes] = []
-    await reply.pour(pieces.append, nothing)
+    await reply.stream_to(pieces.append, nothing)
     return b"".join(pieces)
 
 
@@ -172,7 +172,7 @@ async def nothing() -> None:
 # framing
 
 
-@pytest.mark.parametrize("read", [UpstreamResponse.whole, in_pieces, poured])
+@pytest.mark.parametrize("read", [UpstreamResponse.read, in_pieces, streamed])
 @pytest.mark.parametrize("frame", FRAMES)
 @awaited
 async def test_every_kind_of_framing_is_read(frame: str, read: Callable[[UpstreamResponse], Awaitable[bytes]]) -> None:
@@ -182,7 +182,7 @@ async def test_every_kind_of_framing_is_read(frame: str, read: Callable[[Upstrea
         assert await read(reply) == b"hello world"
 
 
-@pytest.mark.parametrize("read", [UpstreamResponse.whole, poured])
+@pytest.mark.parametrize("read", [UpstreamResponse.read, streamed])
 @pytest.mark.parametrize("frame", FRAMES)
 @awaited
 async def test_answers_may_be_cut_anywhere(frame: str, read: Callable[[UpstreamResponse], Awaitable[bytes]]) -> None:
@@ -219,14 +219,14 @@ async def test_some_answers_have_no_body(status: bytes) -> None:
 @awaited
 async def test_the_answer_to_head_has_no_body() -> None:
     async with small(says(OK + b"Content-Length: 11\r\n\r\n")) as server, server.send("HEAD", body=None) as reply:
-        assert reply.headers["content-length"] == "11" and await reply.whole() == b""
+        assert reply.headers["content-length"] == "11" and await reply.read() == b""
 
 
 @awaited
 async def test_redirects_are_answers() -> None:
     moved = b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 4\r\n\r\ngone"
     async with small(says(moved)) as server, server.send() as reply:
-        assert (reply.status, reply.headers["location"], await reply.whole()) == (302, "/elsewhere", b"gone")
+        assert (reply.status, reply.headers["location"], await reply.read()) == (302, "/elsewhere", b"gone")
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ async def test_what_is_not_http_is_an_error(garbage: bytes) -> None:
         await call.is_left()
 
     async with small(serve) as server:
-        with pytest.raises(UpstreamError, match="cannot be read"):
+        with pytest.raises(UpstreamError, match="cannot be parsed"):
             await server.ask()
         assert len(server.calls) == 1
 
@@ -267,7 +267,7 @@ async def test_headers_up_to_the_limit_are_read() -> None:
         small(says(OK + b"X: " + long, b"\r\nContent-Length: 2\r\n\r\n", b"ok")) as server,
         server.send() as reply,
     ):
-        assert len(reply.headers["x"]) == len(long) and await reply.whole() == b"ok"
+        assert len(reply.headers["x"]) == len(long) and await reply.read() == b"ok"
 
 
 def test_only_what_is_not_body_counts_towards_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +315,7 @@ async def test_packed_answers_are_unpacked(name: str, packed: bytes) -> None:
     head = OK + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n" % (name.encode(), len(packed))
     for pieces in ([head + packed], [head, *(packed[at : at + 1] for at in range(len(packed)))]):
         async with small(says(*pieces)) as server, server.send() as reply:
-            assert await poured(reply) == b"hello world"
+            assert await streamed(reply) == b"hello world"
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ async def test_packed_answers_are_unpacked(name: str, packed: bytes) -> None:
 async def test_streams_are_known_by_type_or_beginning(head: bytes, pieces: Sequence[bytes], streamed: bool) -> None:
     async with small(says(OK + head + b"\r\n", *pieces)) as server, server.send() as reply:
         assert await reply.is_streamed() is streamed
-        assert await reply.whole() == b"".join(pieces)
+        assert await reply.read() == b"".join(pieces)
 
 
 # requests
@@ -346,8 +346,8 @@ async def heard(method: str = "POST", url: str = "{url}", body: bytes | None = b
     async with small(says(FRAMES["length"])) as server:
         upstream = Upstream(base_url=server.url)
         place = url.format(url=server.url, port=server.url.rpartition(":")[2])
-        async with server.transport.send(method, place, upstream, headers, body) as reply:
-            await reply.whole()
+        async with server.pool.send(method, place, upstream, headers, body) as reply:
+            await reply.read()
         return server.calls[0].requests[0].decode().replace(server.url[7:], "HERE").split("\r\n")
 
 
@@ -378,14 +378,14 @@ async def test_headers_cannot_break_out_of_their_line() -> None:
 
 
 def test_addresses_are_taken_apart() -> None:
-    assert locate("https://Example.com/v1").place == ("https", "example.com", 443)
-    assert locate("https://example.com/v1").headers["host"] == "example.com"
-    assert locate("http://[::1]:8080").headers["host"] == "[::1]:8080"
-    assert locate("http://[::1]:8080").place == ("http", "::1", 8080)
-    assert locate("http://bücher.example").place == ("http", "xn--bcher-kva.example", 80)
+    assert parse_url("https://Example.com/v1").origin == ("https", "example.com", 443)
+    assert parse_url("https://example.com/v1").headers["host"] == "example.com"
+    assert parse_url("http://[::1]:8080").headers["host"] == "[::1]:8080"
+    assert parse_url("http://[::1]:8080").origin == ("http", "::1", 8080)
+    assert parse_url("http://bücher.example").origin == ("http", "xn--bcher-kva.example", 80)
     for wrong in ("ftp://example.com", "http://example.com:x", "http://[::1", "no address"):
         with pytest.raises(UnreachableError):
-            locate(wrong)
+            parse_url(wrong)
 
 
 @awaited
@@ -407,8 +407,8 @@ async def test_an_answer_may_come_before_the_request_has_gone() -> None:
 
     async with small(serve) as server:
         async with server.send(body=b"x" * 50_000_000) as reply:
-            assert (reply.status, await reply.whole()) == (413, b"big")
-        assert server.transport._idle == {}
+            assert (reply.status, await reply.read()) == (413, b"big")
+        assert server.pool._idle == {}
 
 
 # connections
@@ -421,7 +421,7 @@ async def test_a_connection_is_used_again() -> None:
             assert await server.ask() == b"hello world"
         assert len(server.calls) == 1 and len(server.calls[0].requests) == 3
         async with server.send(), server.send() as reply:
-            assert await reply.whole() == b"hello world"
+            assert await reply.read() == b"hello world"
         assert len(server.calls) == 2
 
 
@@ -445,7 +445,7 @@ async def test_a_connection_that_says_more_than_it_was_asked_is_not_used_again(s
     async with small(serve) as server:
         for held in (True, False):
             async with server.send() as reply:
-                assert await reply.whole() == b"hello world"
+                assert await reply.read() == b"hello world"
                 await asyncio.sleep(0.05 if held else 0)
             await asyncio.sleep(0 if held else 0.05)
         assert await server.ask() == b"hello world"
@@ -520,13 +520,13 @@ async def test_a_new_connection_that_closes_is_not_tried_again() -> None:
 async def test_of_the_kept_connections_one_is_used_that_still_stands() -> None:
     async with small(serve_always) as server:
         async with server.send(), server.send() as reply:
-            await reply.whole()
+            await reply.read()
         await server.ask()  # the first one was left in the middle, so this makes another
         async with server.send() as first:
             async with server.send() as second:
-                await second.whole()
-            await first.whole()
-        kept = server.transport._idle[locate(server.url).place]
+                await second.read()
+            await first.read()
+        kept = server.pool._idle[parse_url(server.url).origin]
         assert len(kept) == 2
         kept[-1].abort()
         made = len(server.calls)
@@ -541,10 +541,10 @@ async def test_a_connection_that_was_lost_before_it_was_used_is_an_error() -> No
 
     async with small(serve) as server:
         upstream = Upstream(base_url=server.url)
-        connection = await server.transport._connect(locate(server.url).place, upstream)
+        connection = await server.pool._connect(parse_url(server.url).origin, upstream)
         await asyncio.sleep(0.05)
         with pytest.raises(UpstreamError, match="before it answered"):
-            await connection.ask((b"GET / HTTP/1.1\r\n\r\n",), 60).begin()
+            await connection.send((b"GET / HTTP/1.1\r\n\r\n",), 60).wait_for_head()
 
 
 @awaited
@@ -563,16 +563,16 @@ async def test_silence_is_not_asked_again() -> None:
 
 @pytest.mark.parametrize("pool", [True, False])
 def test_idle_connections_are_given_up(pool: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transports, "KEEP_ALIVE", 0.05)
+    monkeypatch.setattr(pools, "KEEP_ALIVE", 0.05)
 
     @awaited
     async def test() -> None:
         async with small(serve_always) as server:
             if not pool:  # old as it is, it was not swept away yet
-                server.transport._sweeping = asyncio.get_running_loop().call_later(60, print)
+                server.pool._sweep_timer = asyncio.get_running_loop().call_later(60, print)
             await server.ask()
             await asyncio.sleep(0.15)
-            assert bool(server.transport._idle) is not pool
+            assert bool(server.pool._idle) is not pool
             await server.ask()
             assert len(server.calls) == 2
 
@@ -593,7 +593,7 @@ async def test_many_are_asked_at_once() -> None:
         assert len(server.calls) == 50
 
 
-@pytest.mark.parametrize("when", ["before", "in the middle", "pouring"])
+@pytest.mark.parametrize("when", ["before", "in the middle", "streaming"])
 @awaited
 async def test_who_leaves_early_ends_the_connection(when: str) -> None:
     left = asyncio.Event()
@@ -610,16 +610,16 @@ async def test_who_leaves_early_ends_the_connection(when: str) -> None:
         async def ask() -> None:
             async with server.send() as reply:
                 if when == "in the middle":
-                    await reply.piece()
+                    await reply.read_chunk()
                     return
-                await reply.pour(lambda piece: False, nothing)
+                await reply.stream_to(lambda piece: False, nothing)
 
         task = asyncio.create_task(ask())
         await asyncio.sleep(0.05)
         task.cancel()
         async with asyncio.timeout(1):
             await left.wait()
-        assert server.transport._idle == {}
+        assert server.pool._idle == {}
 
 
 @pytest.mark.parametrize("body", [b"hello world", b"hello"], ids=["whole", "begun"])
@@ -653,7 +653,7 @@ def test_leaving_in_the_moment_in_which_the_head_comes_leaves_no_connection(
             monkeypatch.setattr(UpstreamResponse, "on_headers_complete", leave)
             with pytest.raises(asyncio.CancelledError):
                 await task
-            kept = [one for idle in server.transport._idle.values() for one in idle]
+            kept = [one for idle in server.pool._idle.values() for one in idle]
             assert len(kept) == (body == b"hello world"), "only what can be used again"
             for one in kept:
                 one.abort()
@@ -757,7 +757,7 @@ def server_side(certificate: Path) -> ssl.SSLContext:
 @awaited
 async def test_tls_is_spoken_with_those_who_can_be_trusted(certificate: Path) -> None:
     async with small(serve_always, tls=server_side(certificate)) as server:
-        server.transport._tls.load_verify_locations(certificate)
+        server.pool._tls.load_verify_locations(certificate)
         server.url = server.url.replace("127.0.0.1", "localhost")
         assert await server.ask() == await server.ask() == b"hello world"
         assert len(server.calls) == 1
@@ -797,7 +797,7 @@ async def test_an_upstream_that_never_shakes_hands_is_silent() -> None:
             await server.ask()
 
 
-# pouring
+# streaming
 
 
 async def speak(call: Call, words: Sequence[bytes], go_on: asyncio.Event) -> None:
@@ -824,9 +824,9 @@ async def pour_words(
 
     async with small(lambda call: speak(call, words, go_on)) as server, server.send() as reply:
         go_on.set()
-        taken.append(await reply.piece())
+        taken.append(await reply.read_chunk())
         go_on.set()
-        await reply.pour(take, drain)
+        await reply.stream_to(take, drain)
         return taken
 
 
@@ -869,7 +869,7 @@ async def test_nothing_is_handed_on_once_the_pouring_has_ended() -> None:
 
     async with small(says(OK + b"\r\n", b"one", b"two", b"three")) as server, server.send() as reply:
         with pytest.raises(ConnectionResetError):
-            await reply.pour(take, fail)
+            await reply.stream_to(take, fail)
         seen = len(taken)
         assert b"".join(taken) + await in_pieces(reply) == b"onetwothree" and len(taken) == seen
 
@@ -892,7 +892,7 @@ async def test_a_taker_that_fails_ends_the_pouring(kept: bool) -> None:
         with pytest.raises(KeyError, match="mine"):
             async with server.send() as reply:
                 await asyncio.sleep(0.05 if kept else 0)
-                await reply.pour(take, nothing)
+                await reply.stream_to(take, nothing)
         await left.wait()
 
 
@@ -903,7 +903,7 @@ async def test_what_came_before_the_end_is_handed_on_before_the_error() -> None:
         async with small(says(sent)) as server:
             with pytest.raises(UpstreamError):
                 async with server.send() as reply:
-                    await reply.pour(taken.append, nothing)
+                    await reply.stream_to(taken.append, nothing)
         assert taken == [b"hello"]
 
 
@@ -930,11 +930,11 @@ async def test_who_pours_slowly_holds_the_upstream_up() -> None:
         return True
 
     async with small(lambda call: give(call, SIZE, given), read_timeout=0.1) as server, server.send() as reply:
-        pouring = asyncio.create_task(reply.pour(take, drain))
+        streaming = asyncio.create_task(reply.stream_to(take, drain))
         await asyncio.sleep(0.4)
         assert taken[0] < 2_000_000 and given[0] < SIZE // 2
         gate.set()
-        await pouring
+        await streaming
         assert taken[0] == SIZE
 
 
@@ -946,7 +946,7 @@ async def test_who_reads_slowly_holds_the_upstream_up() -> None:
         await asyncio.sleep(0.4)
         assert given[0] < SIZE // 2
         longest = taken = 0
-        while piece := await reply.piece():
+        while piece := await reply.read_chunk():
             taken += len(piece)
             longest = max(longest, len(piece))
         assert taken == SIZE and longest <= READ_AHEAD + (1 << 18)
@@ -979,7 +979,7 @@ async def test_a_connection_that_was_held_up_is_used_again() -> None:
                     taken += len(piece)
                     return True
 
-                await reply.pour(take, drain)
+                await reply.stream_to(take, drain)
                 assert taken == 200_000
-            assert not server.transport._idle[locate(server.url).place][0].paused
+            assert not server.pool._idle[parse_url(server.url).origin][0].paused
         assert len(server.calls) == 1

@@ -24,7 +24,7 @@ from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
 from toolglot.gateway.routing import Capabilities
 from toolglot.gateway.telemetry.log import Telemetry
-from toolglot.server.upstream.discovery import gather_knowledge
+from toolglot.server.upstream.discovery import load_capabilities
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
@@ -61,7 +61,7 @@ class Line:
         settings = load({"base_url": base_url, "mode": mode, "state_dir": "none", **more}, {})
         self.settings = replace(settings, upstreams=(replace(settings.upstreams[0], wire=upstream),))
         self.clock = Clock()
-        self.knowledge: Capabilities = gather_knowledge(self.settings, self.clock)
+        self.knowledge: Capabilities = load_capabilities(self.settings, self.clock)
         self.client, self.upstream = all_wires()[client], all_wires()[upstream]
         self.source = Source(self.clock, new_ids())
 

@@ -47,7 +47,7 @@ from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest,
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
 from toolglot.gateway.telemetry.log import Telemetry
-from toolglot.server.upstream.discovery import gather_knowledge
+from toolglot.server.upstream.discovery import load_capabilities
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
@@ -88,7 +88,7 @@ def exchange_between(client: str, upstream: str, asked: Conversation, stream: bo
     wire = all_wires()[client]
     body = wire.encode_request(asked, stream=stream, wants_usage=True)
     watch = Telemetry().begin("r", client)
-    context = GatewayContext(settings, Source(time, new_ids()), gather_knowledge(settings, time))
+    context = GatewayContext(settings, Source(time, new_ids()), load_capabilities(settings, time))
     return open_exchange(IncomingRequest(wire, body, watch, path_of(client, stream)), context)
 
 

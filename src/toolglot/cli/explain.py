@@ -61,13 +61,13 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        from toolglot.server.upstream.discovery import gather_knowledge
+        from toolglot.server.upstream.discovery import load_capabilities
     except ImportError as error:
         raise UsageError(f"explain needs the server extra: pip install 'toolglot[server]' ({error})") from None
     from time import time
 
     settings = _add_embedded_upstream(load_settings(arguments))
-    knowledge = gather_knowledge(settings, time)
+    knowledge = load_capabilities(settings, time)
     if arguments.learned:
         document: Any = [asdict(entry) for entry in knowledge.failures.recall_all(time())]
         rows = [f"{one['address']}  {one['model']}  {one['kind']}: {one['evidence']}" for one in document]
@@ -125,12 +125,14 @@ def _assume_nothing(unsure: CapabilitiesUnknown, knowledge: Capabilities) -> lis
 def _ask(unsure: CapabilitiesUnknown, knowledge: Capabilities) -> list[str]:
     import asyncio
 
-    from toolglot.server.upstream.discovery import Discovery, present
-    from toolglot.server.upstream.probe import fresh_transport
+    from toolglot.server.upstream.discovery import Discovery, default_headers
+    from toolglot.server.upstream.probe import fresh_pool
 
     async def ask() -> None:
-        async with fresh_transport() as transport:
-            await Discovery(transport, knowledge).ask(unsure.upstream, unsure.model, present(unsure.upstream))
+        async with fresh_pool() as transport:
+            await Discovery(transport, knowledge).discover(
+                unsure.upstream, unsure.model, default_headers(unsure.upstream)
+            )
 
     asyncio.run(ask())
     return ["the server was asked what it can do"]
@@ -139,11 +141,11 @@ def _ask(unsure: CapabilitiesUnknown, knowledge: Capabilities) -> list[str]:
 def describe_exchange(exchange: Exchange, notes: list[str], now: float) -> dict[str, Any]:
     """The route and the upstream request as a JSON document, with secrets masked."""
     from toolglot.gateway.telemetry.log import redact
-    from toolglot.server.upstream.discovery import present
+    from toolglot.server.upstream.discovery import default_headers
 
     route, upstream = exchange.route, exchange.route.upstream
     secret = {*SECRET_HEADERS, *upstream.headers}
-    headers = {name: MASK if name in secret else value for name, value in present(upstream).items()}
+    headers = {name: MASK if name in secret else value for name, value in default_headers(upstream).items()}
     body = _redact_all(json.loads(exchange.upstream_body), lambda text: redact(text, upstream.secrets))
     return {
         "model": route.model.name,

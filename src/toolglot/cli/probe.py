@@ -62,7 +62,7 @@ async def run_tests(settings: Settings, quiet: bool = False) -> dict[str, Any]:
     """
     from time import monotonic, time
 
-    from toolglot.server.upstream.discovery import gather_knowledge
+    from toolglot.server.upstream.discovery import load_capabilities
     from toolglot.server.upstream.probe import TESTS, Probe, suggest
 
     findings: dict[str, Finding] = {}
@@ -72,9 +72,9 @@ async def run_tests(settings: Settings, quiet: bool = False) -> dict[str, Any]:
         if not quiet:
             print(f"{finding.name:<24} {finding.result:<7} {finding.seconds:5.1f} s  {finding.detail}", flush=True)
 
-    probe = Probe(settings, gather_knowledge(settings, time), monotonic)
+    probe = Probe(settings, load_capabilities(settings, time), monotonic)
     report(await probe.list_models())
-    facts, rule = await probe.ask_facts()
+    facts, rule = await probe.find_rule()
     report(facts)
     for test in TESTS:
         report(await probe.run(test))

@@ -143,7 +143,7 @@ async def _watch(live_reload: LiveReload) -> None:
 
     while True:
         await asyncio.sleep(RELOAD_INTERVAL)
-        live_reload.look()
+        live_reload.check()
 
 
 def _print_welcome(settings: Settings, address: str) -> None:

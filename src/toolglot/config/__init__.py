@@ -1,4 +1,4 @@
-"""Configuration: what toolglot was told, from the command line, the environment and one file.
+"""Configuration from the command line, the environment and one file.
 
     settings = load({"port": 9000}, os.environ, find_file({}, os.environ, Path.cwd()))
     model, upstream = settings.model_for("qwen3-coder")

@@ -1,7 +1,7 @@
 """One TOML file: ``[server] [tool_calling] [reading] [patterns] [limits] [rollout] [[upstream]] [[model]]``.
 
-A text ``env:NAME`` or ``os.environ/NAME`` stands for the environment variable of that name, so that no secret needs to
-be in the file.
+A value ``env:NAME`` or ``os.environ/NAME`` is replaced by the environment variable of that name, so that the file need
+not contain secrets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REFERENCES = ("env:", "os.environ/")
 
 @dataclass(slots=True)
 class FileSetting:
-    """What a file says. ``values`` are raw, under keys such as ``server.port``."""
+    """The content of a settings file. ``values`` are raw, under keys such as ``server.port``."""
 
     values: dict[str, Any] = field(default_factory=dict)
     upstreams: list[Upstream] = field(default_factory=list)
@@ -86,7 +86,7 @@ def _check_rows(found: FileSetting, path: Path) -> None:
 
 
 def _spell_names(table: Mapping[str, Any], known: Collection[str], place: str) -> dict[str, Any]:
-    """The table with the names of settings as they are written here; a file may have them in camel case."""
+    """The table with setting names in snake case; a file may use camel case."""
     spelled: dict[str, Any] = {}
     for given, raw in table.items():
         name = given if given in known or to_snake_case(given) not in known else to_snake_case(given)
@@ -97,7 +97,7 @@ def _spell_names(table: Mapping[str, Any], known: Collection[str], place: str) -
 
 
 def check_names(given: Iterable[str], known: Iterable[str], place: str) -> None:
-    """Refuse a name that is not known, and say which one is nearest."""
+    """Raise UsageError for an unknown name, with the closest known one."""
     names = list(known)
     for name in given:
         if name not in names:
@@ -107,7 +107,7 @@ def check_names(given: Iterable[str], known: Iterable[str], place: str) -> None:
 
 
 def fill_in(raw: Any, environ: Mapping[str, str], place: str) -> Any:
-    """The value with its references to the environment filled in."""
+    """The value with references to environment variables replaced. Raises: UsageError if one is not set."""
     if isinstance(raw, list):
         return [fill_in(item, environ, place) for item in raw]
     if isinstance(raw, dict):
@@ -121,7 +121,7 @@ def fill_in(raw: Any, environ: Mapping[str, str], place: str) -> Any:
 
 
 def refers_to(raw: object) -> str:
-    """The environment variable that a text stands for, or nothing."""
+    """The environment variable that a value refers to, or an empty text."""
     if not isinstance(raw, str):
         return ""
     return next((raw.removeprefix(mark).strip() for mark in REFERENCES if raw.startswith(mark)), "")

@@ -1,8 +1,8 @@
-"""Secrets: the keys we present to upstreams, and the keys clients present to us.
+"""Secrets: keys that the gateway presents to upstreams, and keys that clients present to the gateway.
 
-An upstream's key must be sent, so it is kept, behind a face that never shows it. A client's key only has to be
-recognised, so nothing but its hash is kept. Client keys are long and random (``make_key``), which is why a plain
-SHA-256 is enough: there is nothing to guess.
+An upstream's key must be sent, so it is stored, in a type that never prints it. A client's key only has to be
+recognised, so only its hash is stored. Client keys are long and random (``make_key``), so a plain SHA-256 is enough:
+they cannot be guessed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEY_BYTES: Final = 32
 
 
 class Secret:
-    """A text that is used and never shown: printing, formatting and copying into a dictionary all give ``***``."""
+    """A text that is never shown: ``str``, ``repr`` and formatting give ``***``."""
 
     __slots__ = ("_text",)
 
@@ -47,13 +47,13 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class KeyHash:
-    """What is kept of a client's key."""
+    """The SHA-256 hash of a client key."""
 
     digest: bytes
 
     @classmethod
     def of(cls, key: str) -> KeyHash:
-        """The hash of a key, which is given plain or already as ``sha256:<64 hexadecimal digits>``."""
+        """The hash of a key, given in plain text or as ``sha256:<64 hexadecimal digits>``. Raises: ValueError."""
         if not key.startswith(HASHED):
             return cls(_digest(key))
         try:
@@ -69,7 +69,7 @@ class KeyHash:
 
 
 def admit(keys: Iterable[KeyHash], presented: str) -> bool:
-    """Whether one of the keys was presented; takes as long for a wrong key as for any right one."""
+    """Whether one of the keys was presented, in constant time."""
     digest = _digest(presented)
     found = False
     for key in keys:

@@ -1,7 +1,7 @@
-"""The common part of a LiteLLM ``config.yaml``, read as it is.
+"""Reads the common part of a LiteLLM ``config.yaml``.
 
-``model_list`` becomes upstreams and models, ``general_settings.master_key`` a client key. What has no counterpart here
-is left out and noted, never silently.
+``model_list`` becomes upstreams and models, ``general_settings.master_key`` a client key. Whatever has no counterpart
+is ignored with a note.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ADDRESSES = {
     "openai_like": "",
     "vllm": "",
 }
-"""Prefixes of model names that speak the chat wire, and where they answer if ``api_base`` does not say."""
+"""Model name prefixes of providers with the chat wire, and their addresses if there is no ``api_base``."""
 
 FOREIGN = frozenset(
     (
@@ -49,7 +49,7 @@ FOREIGN = frozenset(
         *("vertex_ai", "vertex_ai_beta", "watsonx"),
     )
 )
-"""Prefixes of places that speak another wire; only with an ``api_base`` that speaks the chat wire are they of use."""
+"""Model name prefixes of providers with another wire; usable only with an ``api_base`` that has the chat wire."""
 
 TAKEN = frozenset({"model", "api_base", "base_url", "api_key", "timeout", "extra_headers"})
 CHATTING = ("chat", "completion", "responses")
@@ -78,13 +78,13 @@ def read_litellm(path: Path, environ: Mapping[str, str]) -> FileSetting:
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    """The document, with every section that we read in place."""
-    import yaml  # nobody else should wait for it
+    """The document, with every section that is read present."""
+    import yaml  # imported only here: it is slow to load
 
     try:
         document = yaml.safe_load(read_bytes(path))
     except yaml.MarkedYAMLError as error:
-        # The whole message would show the line, and the line may hold a key.
+        # The full message shows the line, which may contain a key.
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
         raise UsageError(f"{path}:{line}: not YAML: {error.problem}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -147,7 +147,7 @@ def _address(params: Mapping[str, Any]) -> Any:
 
 
 def _key(found: FileSetting, params: Mapping[str, Any], provider: str, place: str, environ: Mapping[str, str]) -> Any:
-    """The key of an entry; the provider's usual variable counts only at the provider's own address."""
+    """The key of an entry; the provider's environment variable is used only for the provider's own address."""
     key = params.get("api_key") or ("" if _address(params) else environ.get(f"{provider.upper()}_API_KEY"))
     variable = refers_to(key)
     if variable and not environ.get(variable):

@@ -1,6 +1,6 @@
-"""A settings file that is read again when it changes, for the one part that may change while the gateway runs.
+"""Reloads the rollout when the settings file changes; it is the only section that may change at run time.
 
-Contents that cannot be used leave everything as it was, and so does a file that is gone; the log says so once.
+An invalid or missing file leaves the settings unchanged, with one warning in the log.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FIXED = (*(section for section in SECTIONS if section != LIVE), "upstreams", "mo
 
 
 class LiveReload:
-    """Looks after one file. ``load`` reads all settings anew; ``settings`` are those that the gateway runs with."""
+    """Watches one file. ``load`` reads all settings again; ``settings`` are those in use."""
 
     def __init__(self, path: Path, load: Callable[[], Settings], settings: Settings) -> None:
         self.path = path
@@ -33,8 +33,8 @@ class LiveReload:
             return ()
         return found.st_mtime_ns, found.st_size, found.st_ino
 
-    def look(self) -> bool:
-        """Bring the rollout up to date; whether something has changed in it."""
+    def check(self) -> bool:
+        """Reload the rollout if the file has changed. Returns whether the rollout differs."""
         state = self._state()
         if state == self.seen:
             return False
@@ -42,9 +42,9 @@ class LiveReload:
         try:
             fresh = self.load()
         except UsageError as error:
-            LOG.warning("the settings have changed and cannot be used, so the old ones hold: %s", error.message)
+            LOG.warning("the changed settings file is invalid; the old settings remain in use: %s", error.message)
             return False
-        self._tell_fixed(fresh)
+        self._warn_of_fixed(fresh)
         before, after = self.settings.rollout_now, fresh.rollout.as_rollout()
         changes = before.compare(after)
         for change in changes:
@@ -52,7 +52,8 @@ class LiveReload:
         self.settings.live.rollout = after
         return bool(changes)
 
-    def _tell_fixed(self, fresh: Settings) -> None:
+    def _warn_of_fixed(self, fresh: Settings) -> None:
+        """Warn of changes that need a restart."""
         changed = [name for name in FIXED if getattr(fresh, name) != getattr(self.settings, name)]
         if changed:
-            LOG.warning("changes of %s in %s count after a restart", ", ".join(changed), self.path)
+            LOG.warning("changes of %s in %s take effect after a restart", ", ".join(changed), self.path)

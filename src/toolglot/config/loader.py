@@ -1,8 +1,8 @@
-"""Settings are put together: command line, then environment, then file, then defaults.
+"""Loads the settings: command line, then environment, then file, then defaults.
 
-A file names upstreams and the models they answer for. The upstream that needs no file is described by the command line
-and the environment alone. Its address and its key are never mixed with those of a file, so that a key which happens to
-be in the environment is not sent to an address that happens to be in a file.
+A file defines upstreams and their models. The fallback upstream is defined by the command line and the environment
+alone. Its address and key are never mixed with those of a file, so that a key in the environment is not sent to an
+address in a file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ def find_file(arguments: Mapping[str, Any], environ: Mapping[str, str], folder: 
 
 
 def load(arguments: Mapping[str, Any], environ: Mapping[str, str], path: Path | None = None) -> Settings:
-    """All settings. Arguments are named like environment variables, in small letters and without ``TOOLGLOT_``."""
+    """Load all settings.
+
+    Parameters: ``arguments`` are named like environment variables, in lower case and without ``TOOLGLOT_``; ``path`` is
+    the settings file, if any. Raises: UsageError if a value or a name is invalid.
+    """
     found = FileSetting()
     if path is not None:
         found = (read_litellm if path.suffix in (".yaml", ".yml") else read_toml)(path, environ)
@@ -50,7 +54,7 @@ def load(arguments: Mapping[str, Any], environ: Mapping[str, str], path: Path | 
         if origin:
             given[one.section][one.field] = one.kind.read(raw, place)
     sections: dict[str, Any] = {section: SECTIONS[section](**values) for section, values in given.items()}
-    settings = Settings(**sections, sources=sources, notes=(*found.notes, *_strangers(environ)))
+    settings = Settings(**sections, sources=sources, notes=(*found.notes, *_unknown_variables(environ)))
     if settings.patterns.shell_commands and not settings.reading.shell:
         settings = replace(settings, notes=(*settings.notes, NO_COMMANDS))
     settings = _add_fallback(_add_upstreams(_place_profiles(settings, path), found, path), arguments, environ)
@@ -59,7 +63,7 @@ def load(arguments: Mapping[str, Any], environ: Mapping[str, str], path: Path | 
 
 
 def _pick(one: Setting, arguments: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, Any]:
-    """Where the command line or the environment gives a setting, and what; nothing if neither does."""
+    """The origin and raw value of a setting on the command line or in the environment; an empty origin if neither."""
     if arguments.get(one.flag) is not None:
         return "--" + one.flag.replace("_", "-"), arguments[one.flag]
     variable = next((name for name in one.variables if environ.get(name, "").strip()), "")
@@ -67,7 +71,7 @@ def _pick(one: Setting, arguments: Mapping[str, Any], environ: Mapping[str, str]
 
 
 def _place_profiles(settings: Settings, path: Path | None) -> Settings:
-    """A file that is named in a file stands beside it."""
+    """Resolve the path of the profiles relative to the settings file that names it."""
     named = settings.tool_calling.profiles
     if path is None or not named or settings.sources["tool_calling.profiles"] != str(path):
         return settings
@@ -93,7 +97,7 @@ def _check_models(settings: Settings, path: Path | None) -> None:
 
 
 def _add_fallback(settings: Settings, arguments: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:
-    """The upstream that the command line and the environment describe, for all names that a file does not know."""
+    """Add the upstream of the command line and the environment, for all model names that the file does not define."""
     picked = {one.field: (one, *_pick(one, arguments, environ)) for one in FALLBACK}
     address = picked["base_url"][1]
     if not address or (address.startswith("OPENAI_") and settings.upstreams):
@@ -106,7 +110,7 @@ def _add_fallback(settings: Settings, arguments: Mapping[str, Any], environ: Map
 
 
 def _loose_ends(picked: Mapping[str, tuple[Setting, str, Any]], settings: Settings) -> list[str]:
-    """Values without the address they belong to: refused if just typed, noted if they lie around."""
+    """Values without a base URL: an error on the command line, a note in the environment."""
     notes = []
     for _, origin, _ in picked.values():
         if origin.startswith("--"):
@@ -122,18 +126,19 @@ def _loose_ends(picked: Mapping[str, tuple[Setting, str, Any]], settings: Settin
     return notes
 
 
-def _strangers(environ: Mapping[str, str]) -> list[str]:
+def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """Notes on ``TOOLGLOT_`` variables that are not settings."""
     known = [FILE_VARIABLE, *(name for one in (*SETTINGS, *FALLBACK) for name in one.variables)]
     notes = []
     for name in sorted(environ):
         if name.startswith("TOOLGLOT_") and name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            notes.append(f"{name} is no setting{f'; did you mean {near[0]}?' if near else ''}")
+            notes.append(f"{name} is not a setting{f'; did you mean {near[0]}?' if near else ''}")
     return notes
 
 
 def check_binding(settings: Settings) -> None:
-    """Refuse to serve strangers: an address that others can reach needs a key."""
+    """Raise UsageError if the gateway would be reachable from other machines without client keys."""
     if settings.server.keys or is_loopback(settings.server.host):
         return
     raise UsageError(

@@ -1,11 +1,11 @@
-"""How far each transformation of the gateway is rolled out, and on which side of it a conversation falls.
+"""Rollout plans of the transformations, and the arm of a conversation.
 
     rollout = Rollout(plans={"reading": read_plan("canary-10")})
     rollout.decide("reading", identify(conversation))   # ON for one conversation in ten, CONTROL for others
 
-*Strategy.* Chance would give one conversation two faces, so the arm is a hash of the transformation and of what stays
-the same in a conversation: the model asked for and the user's first message. Its later turns, and a system prompt that
-tells the time, do not count. A larger share keeps everybody who was in the smaller one.
+*Strategy.* All turns of a conversation must get the same arm, so it is a hash of the transformation and of what stays
+the same in a conversation: the requested model and the user's first message. Later turns, and a system prompt that
+contains the time, do not count. A larger percentage includes all conversations of a smaller one.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from toolglot.core.events import Reason
 
 READING, RESCUE, XML, SHELL, EDITING = "reading", "rescue", "xml", "shell", "editing"
 TRANSFORMATIONS: Final[Mapping[str, str]] = {
-    READING: "tools taught as text, and calls read from it",
-    RESCUE: "calls read that leak into the text of a model with native tools",
-    XML: "for XML clients: calls of any kind written as the XML that they read",
-    SHELL: "shell fences read as calls",
-    EDITING: "tools for editing told as those that the model was trained on",
+    READING: "describe tools as text in the prompt, and parse calls from text",
+    RESCUE: "parse calls that leak into the text of a model with native tools",
+    XML: "for XML clients: render all calls as the XML that they parse",
+    SHELL: "parse shell code blocks as calls",
+    EDITING: "translate editing tools to those that the model was trained on",
 }
-"""Everything that changes an answer, by the names that settings, records and metrics use."""
+"""All transformations of an answer, by the names used in settings, records and metrics."""
 
 NATIVE_CALLS: Final = "native"
-"""Native calls are counted beside the transformations: they are no transformation, and nothing is rolled out."""
+"""Native calls are counted beside the transformations, although they are none and have no rollout."""
 LEAKED: Final = "leaked"
 
 BUCKETS: Final = 10_000
 HEAD: Final = 8192
-"""How much of a first message tells conversations apart; its length counts besides."""
+"""Characters of the first message that are hashed, together with its length."""
 
 _STAGE = re.compile(r"(?:(?P<stage>[a-z]+)(?:-(?=\d)|$))?(?P<percent>\d+(?:\.\d+)?)?(?<=.)")
 
@@ -45,10 +45,10 @@ _STAGE = re.compile(r"(?:(?P<stage>[a-z]+)(?:-(?=\d)|$))?(?P<percent>\d+(?:\.\d+
 class Arm(StrEnum):
     """What a transformation does to a conversation.
 
-    off       nothing, for anybody
-    control   nothing: this conversation is what the others are compared with
+    off       nothing, in all conversations
+    control   nothing: this conversation is the control group
     dry_run   nothing; what it would have done is recorded
-    on        its work
+    on        transforms the answers
     """
 
     OFF = "off"
@@ -59,7 +59,7 @@ class Arm(StrEnum):
 
 OFF, CONTROL, DRY_RUN, ON = Arm
 UNTOUCHED: Final = {"none": OFF.value}
-"""The arms of a request that met no transformation: what clients complain of there is worth knowing too."""
+"""The arms of a request without transformations, so that its complaints are counted too."""
 
 SUCCESS: Final = "success"
 LEFT: Final = "left_as_text"
@@ -67,18 +67,18 @@ NEAR_MISS: Final = "near_miss"
 SKIPPED: Final = frozenset(
     {LEFT, Reason.LOW_CONFIDENCE, Reason.SWITCHED_OFF, Reason.UNKNOWN_TOOL, Reason.EXTRA_CALL, Reason.QUOTATION}
 )
-"""How an attempt can end: in success, by being skipped on purpose, or for any other reason, which is a failure.
+"""Outcomes of attempts that are skipped on purpose. Any other outcome except success is a failure.
 
-A near miss is a failure too: text that was meant as a call to a known tool and could not be read as one.
+A near miss is a failure too: text that was intended as a call to a known tool and could not be parsed.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How far one transformation is rolled out, and how careful it is.
+    """The rollout of one transformation.
 
-    ``percent`` of all conversations take part, in a dry run without noticing. Only calls to ``tools`` (none named: to
-    all), read with at least ``min_confidence`` (None: as reading is set), are made out of text.
+    ``percent`` of all conversations take part; a dry run delivers nothing. Only calls to ``tools`` (empty: all) with at
+    least ``min_confidence`` (None: as set for reading) are made from text.
     """
 
     percent: float = 100.0
@@ -88,12 +88,12 @@ class Plan:
 
     @property
     def divides(self) -> bool:
-        """Whether it treats some conversations otherwise than others."""
+        """Whether conversations get different arms."""
         return 0 < self.percent < 100
 
     @property
     def stage(self) -> str:
-        """Its stage, as a setting would write it."""
+        """The stage, as written in a setting."""
         if self.percent == 0:
             return "off"
         if self.percent == 100:
@@ -113,14 +113,14 @@ STAGES: Final[Mapping[str, Plan]] = {
     "canary": Plan(10),
     "full": Plan(),
 }
-"""The usual way of a transformation into service, step by step; ``canary-N`` and ``shadow-N`` set the share."""
+"""The usual stages of a rollout, in order; ``canary-N`` and ``shadow-N`` set the percentage."""
 
 FULL: Final = STAGES["full"]
 FIXED: Final = ("off", "full")
 
 
 def read_plan(raw: object) -> Plan:
-    """A plan as settings write it: a stage, a percentage, or a table. Raises ValueError for anything else."""
+    """Parse a plan: a stage, a percentage or a table. Raises: ValueError for anything else."""
     if isinstance(raw, Mapping):
         return _read_table(raw)
     found = None if isinstance(raw, bool) else _STAGE.fullmatch(str(raw).strip().lower())
@@ -155,7 +155,7 @@ def _percent(value: float) -> float:
 
 @dataclass(frozen=True)
 class Rollout:
-    """The plans of all transformations; one without a plan of its own has the plan of all."""
+    """The plans of all transformations; ``plan`` is for those without their own."""
 
     plan: Plan = FULL
     plans: Mapping[str, Plan] = field(default_factory=dict, hash=False)
@@ -166,14 +166,14 @@ class Rollout:
 
     @cached_property
     def restricts(self) -> bool:
-        """Whether any plan is more careful about reading than the settings are."""
+        """Whether any plan restricts tools or confidence further than the settings."""
         return any(plan.tools or plan.min_confidence is not None for plan in (self.plan, *self.plans.values()))
 
     def plan_of(self, transformation: str) -> Plan:
         return self.plans.get(transformation, self.plan)
 
     def decide(self, transformation: str, conversation_key: str) -> Arm:
-        """The arm of a conversation; every turn of it gets the same one."""
+        """The arm of a conversation, the same for all its turns."""
         plan = self.plan_of(transformation)
         if plan.percent == 0:
             return OFF
@@ -182,13 +182,13 @@ class Rollout:
         return DRY_RUN if plan.dry_run else ON
 
     def compare(self, newer: Rollout) -> list[str]:
-        """What changes for each transformation when the newer one comes into force."""
-        told = ((name, self.plan_of(name), newer.plan_of(name)) for name in TRANSFORMATIONS)
-        return [f"{name}: {before} -> {after}" for name, before, after in told if before != after]
+        """The changes of each transformation from this rollout to a newer one."""
+        plans = ((name, self.plan_of(name), newer.plan_of(name)) for name in TRANSFORMATIONS)
+        return [f"{name}: {before} -> {after}" for name, before, after in plans if before != after]
 
 
 class Live:
-    """The rollout in force where it was changed since the start. It is replaced as a whole, between two requests."""
+    """The current rollout if it was changed since the start. It is replaced as a whole, between two requests."""
 
     __slots__ = ("rollout",)
 
@@ -197,21 +197,21 @@ class Live:
 
 
 def _bucket(transformation: str, conversation_key: str) -> float:
-    """Where a conversation lies, from 0 up to 100; independent for each transformation."""
+    """The bucket of a conversation, from 0 up to 100; independent for each transformation."""
     digest = blake2b(f"{transformation}\0{conversation_key}".encode(), digest_size=8).digest()
     return int.from_bytes(digest) % BUCKETS * 100 / BUCKETS
 
 
 def identify(conversation: Conversation) -> str:
-    """What all turns of a conversation share, short enough for a record."""
+    """A short key that all turns of a conversation share."""
     text = _opening(conversation.messages)
-    told = f"{conversation.model}\0{len(text)}\0{text[:HEAD]}"
-    return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    shared = f"{conversation.model}\0{len(text)}\0{text[:HEAD]}"
+    return blake2b(shared.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 def _opening(messages: tuple[Message, ...]) -> str:
-    """What the user began with, pictures too; without a user the first words of anybody. Later turns never change it,
-    even if the first one has no words."""
+    """The first user message with its images; without a user message, the first text. Later turns never change it,
+    even if the first message has no text."""
     first = next((message for message in messages if message.role == "user"), None)
     if first is None:
         return next((text for message in messages if (text := message.text)), "")

@@ -1,7 +1,7 @@
-"""Every setting, as frozen values; beside each stands what it means and what it accepts.
+"""All settings as frozen dataclasses; each field has its value type, description and default.
 
-The loader, ``toolglot config show`` and the table in docs/CONFIGURATION.md are made from these fields, so a new setting
-is one new line here.
+The loader, ``toolglot config show`` and the tables in docs/CONFIGURATION.md are generated from these fields, so a new
+setting is one new field here.
 """
 
 from __future__ import annotations
@@ -51,35 +51,25 @@ ANY: Final = "*"
 DEFAULT_DIALECT: Final = "roo_xml"
 LISTED: Final = 20
 REMEMBERED: Final = 1000
-"""How many of the names that were asked for are remembered."""
+"""How many requested model names are cached."""
 NAME_LENGTH: Final = 500
 SECRET_LENGTH: Final = 8
 NO_KEY: Final = Secret()
 LEVELS: Final = ("debug", "info", "warning", "error")
 USUAL_TOOLS: Final = (
-    "read",
-    "write",
-    "edit",
-    "bash",
-    "glob",
-    "grep",
-    "list_files",
-    "search_files",
-    "execute_command",
-    "read_file",
-    "write_to_file",
-    "apply_diff",
-    "attempt_completion",
-    "ask_followup_question",
+    *("read", "write", "edit", "bash", "glob", "grep", "list_files", "search_files", "execute_command", "read_file"),
+    *("write_to_file", "apply_diff", "attempt_completion", "ask_followup_question"),
 )
 """The tools of well-known coding agents."""
 CONFIDENCE: Final = number(0, 1)
 NO_PATTERNS: Final = read_patterns(dict.fromkeys(("json_code_blocks", "bare_json", "python_calls"), False))
 
 
-def setting(kind: ValueType, tells: str, default: Any = None, *, flag: str = "", also: tuple[str, ...] = ()) -> Any:
-    """A field that is a setting. ``flag`` is its short name, ``also`` are further environment variables."""
-    metadata = {"kind": kind, "tells": tells, "flag": flag, "also": also}
+def setting(
+    kind: ValueType, description: str, default: Any = None, *, flag: str = "", also: tuple[str, ...] = ()
+) -> Any:
+    """A setting field: value type, description and default. ``flag`` is its short name, ``also`` further variables."""
+    metadata = {"kind": kind, "description": description, "flag": flag, "also": also}
     if isinstance(default, dict):
         return field(default_factory=default.copy, hash=False, repr=False, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -87,123 +77,130 @@ def setting(kind: ValueType, tells: str, default: Any = None, *, flag: str = "",
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """Where we listen, and to whom."""
+    """Address, client keys, timeouts and logging of the server."""
 
     host: str = setting(TEXT, "address to listen on; any other than loopback needs keys", "127.0.0.1")
     port: int = setting(integer(0, 65535), "port to listen on; 0 takes a free one", 8484)
     keys: tuple[KeyHash, ...] = setting(
-        KEYS, "keys that clients must present; none: no key asked", (), flag="client_keys"
+        KEYS, "keys that clients must present one of; empty: no key is required", (), flag="client_keys"
     )
     workers: int = setting(integer(1, 256), "processes that share the port", 1)
-    heartbeat_seconds: float = setting(SECONDS, "silence towards a client after which a heartbeat is sent", 12.0)
-    drain_seconds: float = setting(SECONDS, "time that streams have to end when the server is stopped", 30.0)
+    heartbeat_seconds: float = setting(
+        SECONDS, "time without a write to a streaming client after which a heartbeat is sent", 12.0
+    )
+    drain_seconds: float = setting(SECONDS, "time that open streams have to finish at shutdown", 30.0)
     log_bodies: bool = setting(
         BOOL,
-        "log requests and answers too, as client and upstream see them, and the model's own text; cut, keys blackened",
+        "log request and response bodies of client and upstream, and the model's own text; truncated, keys redacted",
         False,
     )
     log_level: str = setting(
-        choice(*LEVELS), "what is logged; each request is told at `info`", "info", also=("LOG_LEVEL",)
+        choice(*LEVELS), "minimum level of log messages; requests are logged at `info`", "info", also=("LOG_LEVEL",)
     )
-    default_model: str = setting(TEXT, "the model that a request without a model is taken to ask for", "")
+    default_model: str = setting(TEXT, "model of requests that name none", "")
     state_dir: str = setting(
-        TEXT, "folder for what was learned; empty: `toolglot` where the system keeps such; `none`: only in memory", ""
+        TEXT, "folder for learned failures; empty: `toolglot` in the XDG state directory; `none`: only in memory", ""
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallingSettings:
-    """What is done with tools."""
+    """How tools are offered to models and calls are delivered."""
 
     enabled: bool = setting(
-        BOOL, "off: tools are taken out of requests and nothing is translated", True, also=("TOOL_CALLING_ENABLED",)
+        BOOL, "`false`: remove tools from requests and translate nothing", True, also=("TOOL_CALLING_ENABLED",)
     )
     auto_detect: bool = setting(
         BOOL,
-        "read calls to `supported_tools` also where the request offered no tools; with the usual list of tools only if"
+        "parse calls to `supported_tools` even if the request offers no tools; with the default list of tools only if"
         " the last user message asks to read, write, edit, list or search files, or to execute something",
         True,
         also=("TOOL_CALLING_AUTO_DETECT",),
     )
     max_tools: int = setting(
-        integer(1, 100_000), "a request with more tools is refused", 128, also=("TOOL_CALLING_MAX_TOOLS",)
+        integer(1, 100_000), "maximum tools of a request; more are refused", 128, also=("TOOL_CALLING_MAX_TOOLS",)
     )
     max_parameter_bytes: int = setting(
         BYTES,
-        "a call with larger arguments is not delivered: the answer ends with the error `parameter_too_large`",
+        "maximum size of a call's arguments; beyond it the answer ends with the error `parameter_too_large`",
         16 << 20,
         also=("TOOL_CALLING_MAX_PARAMETER_BYTES",),
     )
     supported_tools: tuple[str, ...] = setting(
         NAMES,
-        "tools that are known even if a request does not offer them; the usual list counts only where a request offers"
-        " none (`auto_detect`)",
+        "tools that are known even if a request does not offer them; the default list applies only to requests without"
+        " tools (`auto_detect`)",
         USUAL_TOOLS,
     )
     mode: str = setting(
         choice(*MODES),
-        "`native` leaves tools to the upstream, `text` teaches them as text, `off` passes requests as they are,"
-        " `auto` is native where profiles say that the upstream has tools, until it shows that it has not",
+        "`native`: the upstream handles tools; `text`: describe tools in the prompt and parse calls; `off`: relay"
+        " requests unchanged; `auto`: native if the profiles say that the upstream supports tools, text if it fails",
         "auto",
         flag="mode",
     )
     dialect: str = setting(
-        DIALECT, "dialect to teach; empty: the one the model id is known for, else roo_xml", "", flag="dialect"
+        DIALECT, "dialect for tools as text; empty: the one known for the model id, else roo_xml", "", flag="dialect"
     )
     profiles: str = setting(
-        TEXT, "file of profiles that come before those of toolglot; in a settings file, beside it", "", flag="profiles"
+        TEXT,
+        "profiles file that takes precedence over the built-in profiles; relative to the settings file that names it",
+        "",
+        flag="profiles",
     )
     cool_down_seconds: float = setting(
-        SECONDS, "time after which native tools are tried again where `auto` has turned to text", 3600.0
+        SECONDS, "time after which `auto` tries native tools again for a model that fell back to text", 3600.0
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingSettings:
-    """How answers are read."""
+    """How calls are parsed from answers."""
 
     unknown_tools: str = setting(
-        choice(*UNKNOWN_TOOLS), "a call to a tool nobody offered is delivered, left as text or rejected", "allow"
+        choice(*UNKNOWN_TOOLS), "whether calls to unknown tools are delivered, left as text or rejected", "allow"
     )
-    min_confidence: float = setting(CONFIDENCE, "calls read with less confidence are not delivered", 0.9)
+    min_confidence: float = setting(CONFIDENCE, "minimum confidence of delivered calls", 0.9)
     parallel_calls: bool | None = setting(
         MAYBE,
-        "several calls in one answer, unless the request itself says; `false`: only the first is delivered; `auto`: all"
-        " are, and the model is told to make several if its own dialect is taught",
+        "several calls in one answer, unless the request decides; `false`: only the first is delivered; `auto`: all are"
+        " delivered, and the prompt allows several if the model's own dialect is used",
     )
     shell: tuple[str, ...] = setting(
         NAMES,
-        "commands that a shell fence may call, by their first words; such calls have the confidence of"
-        " `patterns.shell_commands_confidence`, which `min_confidence` must allow",
+        "commands that a shell code block may call, by their first words; such calls have the confidence"
+        " `patterns.shell_commands_confidence`, which must reach `min_confidence`",
         (),
     )
     shell_syntax: tuple[str, ...] = setting(
-        subset(*SHELL_SYNTAX), "what such a line may do besides; every command in it must be listed", ()
+        subset(*SHELL_SYNTAX), "shell syntax that such commands may use; every command in a line must be listed", ()
     )
-    shell_cwd: str = setting(TEXT, "where such commands are run, if the tool can be told", "")
+    shell_cwd: str = setting(TEXT, "working directory of such commands, if the tool has a parameter for it", "")
 
 
 @dataclass(frozen=True, slots=True)
 class PatternSettings:
-    """Ways of writing calls that ordinary text has too: which of them are read, and how sure they are."""
+    """Call syntax that also occurs in ordinary text: whether it is parsed, and with which confidence."""
 
-    json_code_blocks: bool = setting(BOOL, "read calls as JSON in a code fence", True)
-    json_code_blocks_confidence: float = setting(CONFIDENCE, "how sure they are; `min_confidence` must allow it", 0.95)
+    json_code_blocks: bool = setting(BOOL, "parse calls as JSON in a code block", True)
+    json_code_blocks_confidence: float = setting(
+        CONFIDENCE, "confidence of such calls; must reach `min_confidence`", 0.95
+    )
     shell_commands: bool | None = setting(
-        MAYBE, "read shell fences as commands; `auto`: if `reading.shell` lists commands, without which none is read"
+        MAYBE, "parse shell code blocks as commands; `auto`: if `reading.shell` lists commands (required in any case)"
     )
-    shell_commands_confidence: float = setting(CONFIDENCE, "how sure they are; `min_confidence` must allow it", 0.8)
+    shell_commands_confidence: float = setting(CONFIDENCE, "confidence of such calls; must reach `min_confidence`", 0.8)
     require_cwd: bool = setting(
-        BOOL, "a shell fence is read only if `reading.shell_cwd` is set and the tool takes a working directory", False
+        BOOL, "parse shell code blocks only if `reading.shell_cwd` is set and the tool takes a working directory", False
     )
-    bare_json: bool = setting(BOOL, "read calls as JSON without marks and without a fence", True)
-    bare_json_confidence: float = setting(CONFIDENCE, "how sure they are; `min_confidence` must allow it", 0.95)
-    python_calls: bool = setting(BOOL, "read calls as Python, without marks or in a code fence", True)
-    python_calls_confidence: float = setting(CONFIDENCE, "how sure they are; `min_confidence` must allow it", 0.95)
-    natural_language: bool = setting(NEVER, "prose is never read as a call", False)
+    bare_json: bool = setting(BOOL, "parse calls as JSON without marks and code block", True)
+    bare_json_confidence: float = setting(CONFIDENCE, "confidence of such calls; must reach `min_confidence`", 0.95)
+    python_calls: bool = setting(BOOL, "parse calls as Python, without marks or in a code block", True)
+    python_calls_confidence: float = setting(CONFIDENCE, "confidence of such calls; must reach `min_confidence`", 0.95)
+    natural_language: bool = setting(NEVER, "prose is never parsed as a call", False)
 
     def compile(self) -> Patterns:
-        """The same for a reader."""
+        """The patterns for a reader."""
         return read_patterns({one.name: getattr(self, one.name) for one in fields(self)})
 
 
@@ -213,15 +210,15 @@ class ClientSettings:
 
     xml: str = setting(
         choice("auto", "off", *sorted(all_clients())),
-        "`auto` knows them by their prompts, `off` leaves their requests and answers alone; a profile is taken for"
-        " whoever offers no tools",
+        "`auto`: detect them by their prompts; `off`: leave their requests and answers unchanged; a profile: use it for"
+        " every client that offers no tools",
         "auto",
         flag="xml_clients",
     )
     guard: tuple[str, ...] = setting(
         subset(*GUARD_OPTIONS),
-        "for Roo and its successors with native tools: `entities` escapes what they un-escape in files, diffs and"
-        " commands, `diffs` puts slips in the head of a diff right",
+        "for Roo and its successors with native tools: `entities` escapes what they unescape in files, diffs and"
+        " commands, `diffs` repairs the header of a diff",
         (),
         flag="client_guard",
     )
@@ -229,37 +226,35 @@ class ClientSettings:
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """What a request may cost before it is read."""
+    """Limits on requests, concurrency and memory."""
 
-    body_bytes: int = setting(BYTES, "a larger request body is refused (413)", 32 << 20)
-    header_bytes: int = setting(BYTES, "a larger request header is refused", 64 << 10)
-    messages: int = setting(integer(1, 10_000_000), "a request with more messages is refused", 10_000)
+    body_bytes: int = setting(BYTES, "maximum size of a request body; larger ones are refused (413)", 32 << 20)
+    header_bytes: int = setting(BYTES, "maximum size of a request head; larger ones are refused", 64 << 10)
+    messages: int = setting(integer(1, 10_000_000), "maximum messages of a request; more are refused", 10_000)
     kept_bytes: int = setting(
-        BYTES, "room for what is kept between requests: seals of reasoning, answers that clients refer to", 64 << 20
+        BYTES, "memory for state between requests: reasoning signatures, responses that clients refer to", 64 << 20
     )
-    kept_seconds: float = setting(SECONDS, "time after which that is forgotten if nobody uses it", 14400.0)
+    kept_seconds: float = setting(SECONDS, "time after which such state expires if it is not used", 14400.0)
     open_requests: int = setting(
-        integer(1, 1_000_000), "model requests that one process answers at a time; further ones wait in order", 10_000
+        integer(1, 1_000_000), "concurrent model requests of one process; further ones are queued", 10_000
     )
     queued_requests: int = setting(
-        integer(0, 1_000_000), "requests that may wait for that; further ones are refused (503)", 10_000
+        integer(0, 1_000_000), "maximum queued requests; further ones are refused (503)", 10_000
     )
-    queue_seconds: float = setting(SECONDS, "time after which a request that still waits is refused (503)", 60.0)
+    queue_seconds: float = setting(SECONDS, "time after which a queued request is refused (503)", 60.0)
     requests_per_minute: int = setting(
         integer(0, 1_000_000),
-        "model requests of one client key in any minute, per process; further ones are refused (429); without"
-        " `server.keys` all clients count together; 0: no limit",
+        "model requests of one client key within a minute, per process; further ones are refused (429); without"
+        " `server.keys` all clients share the limit; 0: no limit",
         0,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutSettings:
-    """How far transformations are rolled out. This part of the file is read again whenever it changes."""
+    """Rollout stages of the transformations. This section of the file is reloaded when it changes."""
 
-    stage: Plan = setting(
-        PLAN, "how far all transformations are rolled out, but for those with a stage of their own", FULL
-    )
+    stage: Plan = setting(PLAN, "stage of all transformations without their own", FULL)
     reading: Plan | None = setting(OWN_PLAN, TRANSFORMATIONS["reading"])
     rescue: Plan | None = setting(OWN_PLAN, TRANSFORMATIONS["rescue"])
     xml: Plan | None = setting(OWN_PLAN, TRANSFORMATIONS["xml"])
@@ -273,24 +268,26 @@ class RolloutSettings:
 
 @dataclass(frozen=True)
 class Upstream:
-    """A place that answers."""
+    """A server that answers requests: address, key, wire and timeouts."""
 
-    name: str = setting(TEXT, "what models call it", "default")
+    name: str = setting(TEXT, "name by which models refer to it", "default")
     base_url: str = setting(
-        ADDRESS, "its address, up to `/chat/completions`; without a path `/v1` is meant, for ollama `/api`", ""
+        ADDRESS, "base URL, up to `/chat/completions`; a URL without a path gets `/v1`, for ollama `/api`", ""
     )
-    api_key: Secret = setting(SECRET, "the key we present to it", NO_KEY)
-    wire: str = setting(choice(*WIRES), "the protocol it speaks", "openai_chat")
+    api_key: Secret = setting(SECRET, "API key that is sent to it", NO_KEY)
+    wire: str = setting(choice(*WIRES), "its protocol", "openai_chat")
     coached: bool = setting(
-        BOOL, "for a very small model behind llama.cpp: it is shown examples, and a grammar holds it to calls", False
+        BOOL,
+        "for a very small model behind llama.cpp: add examples to the prompt, and enforce calls by a grammar",
+        False,
     )
-    headers: Mapping[str, str] = setting(HEADERS, "further headers we send to it", {})
-    connect_timeout: float = setting(SECONDS, "time to reach it", 10.0)
-    read_timeout: float = setting(SECONDS, "silence after which it is given up", 600.0)
+    headers: Mapping[str, str] = setting(HEADERS, "additional request headers", {})
+    connect_timeout: float = setting(SECONDS, "time to establish a connection", 10.0)
+    read_timeout: float = setting(SECONDS, "time without data from it after which a request fails", 600.0)
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:
-        """What nobody else may see: its key, and whatever long words are in its headers and its address."""
+        """Texts to redact: its key, and long values in its headers and its URL."""
         words = [value.split()[-1] for value in self.headers.values() if value.strip()]
         parts = urlsplit(self.base_url)
         words += [parts.username or "", parts.password or "", *(value for _, value in parse_qsl(parts.query))]
@@ -298,7 +295,7 @@ class Upstream:
         return tuple(word for word in (self.api_key.reveal(), *words) if len(word) >= SECRET_LENGTH)
 
     def endpoint(self, path: str, root: str = "/v1") -> str:
-        """The address of one of its endpoints, such as ``/chat/completions``."""
+        """The URL of an endpoint, such as ``/chat/completions``."""
         return _extend(self.base_url, root, path)
 
 
@@ -310,24 +307,24 @@ def _extend(address: str, root: str, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """A name that clients ask for, and what it stands for."""
+    """A model name that clients request, and the upstream and model behind it."""
 
-    name: str = setting(TEXT, "the name clients ask for; `*` in it stands for anything", "")
-    upstream: str = setting(TEXT, "the upstream that answers; empty: the first one", "")
+    name: str = setting(TEXT, "model name that clients request; `*` matches any text", "")
+    upstream: str = setting(TEXT, "upstream that answers; empty: the first one", "")
     model: str = setting(
-        TEXT, "the name the upstream knows; empty: the one asked for; `*`: what the `*` of `name` stood for", ""
+        TEXT, "model name for the upstream; empty: the requested name; `*`: the text that `*` in `name` matched", ""
     )
     dialect: str = setting(DIALECT, "as in `tool_calling`, for this model", "")
     mode: str = setting(choice(*MODES, empty=True), "as in `tool_calling`, for this model", "")
     editing: str = setting(
         choice(*EDITING, empty=True),
-        "the tools for editing that it was trained on: a client's own are told as these, and its calls as the client's;"
-        " empty: tools stay as they are",
+        "editing tools that the model was trained on: the client's tools are translated to these, and calls back;"
+        " empty: no translation",
         "",
     )
 
     def match(self, asked: str) -> str | None:
-        """The name for the upstream if this model is meant by the name asked for."""
+        """The upstream's model name if the requested name matches, else None."""
         found = _pattern(self.name).fullmatch(asked)
         if not found:
             return None
@@ -336,12 +333,12 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One field that the command line, the environment and the file can set."""
+    """One setting of the command line, the environment and the file."""
 
     section: str
     field: str
     kind: ValueType
-    tells: str
+    description: str
     default: Any
     flag: str
     variables: tuple[str, ...]
@@ -353,7 +350,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All of it. ``sources`` says where each value came from, ``notes`` what a person should know at start."""
+    """All settings. ``sources`` has the origin of each value, ``notes`` are shown at start."""
 
     server: ServerSettings = ServerSettings()
     tool_calling: ToolCallingSettings = ToolCallingSettings()
@@ -380,8 +377,8 @@ class Settings:
     def reader_options(
         self, unknown: str, parallel: bool, supported: tuple[str, ...], shell: tuple[str, ...], detected: bool = False
     ) -> Options:
-        """How answers are read; what a request decides is given. ``detected``: no tools were offered, so only calls
-        that cannot be ordinary text count."""
+        """The reader's options for a request. ``detected``: the request offers no tools, so only calls that cannot be
+        ordinary text are parsed."""
         reading = self.reading
         syntax = reading.shell_syntax, reading.shell_cwd
         given = unknown, reading.min_confidence, parallel, supported, shell, *syntax
@@ -389,13 +386,14 @@ class Settings:
 
     @property
     def rollout_now(self) -> Rollout:
-        """The rollout in force: as it was at the start, or as the file was changed since."""
+        """The current rollout: from the start, or from the last reload of the file."""
         return self.live.rollout or self._planned
 
     def model_for(self, asked: str) -> tuple[ModelSettings, Upstream]:
-        """What answers to a name: the exact name, else the first pattern that fits, else ``*``.
+        """The model and upstream for a requested name: the exact name, else the first matching pattern, else ``*``.
 
-        In the model that is returned nothing is left open: ``name`` is the one asked for, ``model`` the upstream's.
+        All fields of the returned model are resolved: ``name`` is the requested name, ``model`` the upstream's.
+        Raises: UnknownModelError if nothing matches.
         """
         found = self._found.get(asked)
         if found is None:
@@ -413,7 +411,7 @@ class Settings:
         return chosen, upstream
 
     def set_dialect(self, asked: str) -> str:
-        """The dialect that was set for a name, if one was."""
+        """The dialect configured for a requested name, or an empty text."""
         return self._match(asked)[0].dialect or self.tool_calling.dialect
 
     def _match(self, asked: str) -> tuple[ModelSettings, str]:
@@ -435,7 +433,7 @@ class Settings:
         return f"known are: {', '.join(names[:LISTED])}{more}" if names else "no model is configured"
 
     def answered_by(self, upstream: Upstream, model: ModelSettings | None = None) -> Settings:
-        """The same settings, with this upstream for every name that nothing else answers to."""
+        """The same settings, with this upstream as the fallback for all other model names."""
         fallback = replace(model or ModelSettings(), name=ANY, upstream=upstream.name)
         upstreams = tuple(known for known in self.upstreams if known.name != upstream.name)
         models = tuple(known for known in self.models if known.name != ANY)
@@ -462,10 +460,10 @@ PREFIXES: Final = {
 
 def _settings(section: str, kind: type) -> Iterator[Setting]:
     for one in fields(kind):
-        told = one.metadata
-        flag = told["flag"] or PREFIXES.get(section, "") + one.name
-        variables = (f"TOOLGLOT_{flag.upper()}", *told["also"]) if section in SECTIONS else ()
-        yield Setting(section, one.name, told["kind"], told["tells"], _default(one), flag, variables)
+        metadata = one.metadata
+        flag = metadata["flag"] or PREFIXES.get(section, "") + one.name
+        variables = (f"TOOLGLOT_{flag.upper()}", *metadata["also"]) if section in SECTIONS else ()
+        yield Setting(section, one.name, metadata["kind"], metadata["description"], _default(one), flag, variables)
 
 
 def _default(one: Field[Any]) -> Any:
@@ -484,7 +482,7 @@ FALLBACK: Final = tuple(
         ("model", "model", ()),
     )
 )
-"""The upstream that needs no file: its address, its key, and the model it is asked for."""
+"""The settings of the fallback upstream, which needs no file: base URL, key and model."""
 
 
 @lru_cache(maxsize=1024)
@@ -494,5 +492,5 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def known_dialect(*names: str) -> str:
-    """The dialect that models of one of these names are known to write."""
+    """The dialect known for the first of these model names, or the default."""
     return next(filter(None, map(dialect_index().resolve_hint, names)), DEFAULT_DIALECT)

@@ -1,7 +1,7 @@
-"""The kinds of values a setting can have: what is accepted, in words, and how it is read.
+"""Value types of settings: a description of what is accepted, and a parser.
 
-A value comes from the command line or the environment as text, from a file as text or already typed. Both are read
-here, so that ``"8080"`` and ``8080`` mean the same wherever they stand.
+A value is text on the command line and in the environment, and text or typed in a file. The parsers accept both, so
+that ``"8080"`` and ``8080`` mean the same everywhere.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ValueType:
     secret: bool = False
 
     def read(self, raw: object, origin: str) -> Any:
-        """The value, or an error that names where it came from, the value and what is accepted."""
+        """Parse a value. Raises: UsageError with the origin, the value (secrets masked) and what is accepted."""
         try:
             return self.parse(raw)
         except (ValueError, TypeError) as error:
@@ -81,11 +81,11 @@ def _size(raw: object) -> int:
 
 
 def _address(raw: object) -> str:
-    """An address as it was given, without what we add ourselves."""
+    """A base URL, without the endpoint path that the gateway appends itself."""
     parts = urlsplit(_text(raw).strip())
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
         raise ValueError(raw)
-    _ = parts.port  # raises where it is no number
+    _ = parts.port  # raises ValueError if it is not a number
     path = parts.path.rstrip("/").removesuffix("/chat/completions").rstrip("/")
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 

@@ -294,7 +294,7 @@ class Delivery:
         index = self.open_calls[origin, event.index] = self.started
         self.started += 1
         started = CallStarted(index, event.id, name)
-        self.recorder.see(started)
+        self.recorder.observe(started)
         out.append(started)
 
     def forbid(self, name: str, origin: str) -> bool:
@@ -307,7 +307,7 @@ class Delivery:
         else:
             return False
         self.forbidden.append(name)
-        self.recorder.see(CallRejected("", reason, name))
+        self.recorder.observe(CallRejected("", reason, name))
         self.recorder.notes.append(f"a call of {name} was not delivered: {problem}")
         return True
 
@@ -316,7 +316,7 @@ class Delivery:
         if index is None:
             return
         ended = event if index == event.index else replace(event, index=index)
-        self.recorder.see(ended)
+        self.recorder.observe(ended)
         out.append(ended)
         if self.audited and event.dialect == SHELL_FENCE and event.span:
             self.recorder.notes.append(f"a shell fence became a call: {self.quote(event.span)}")
@@ -331,7 +331,7 @@ class Delivery:
         if live and (READ, event.index) not in self.open_calls:  # it was not delivered at all
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
             return
-        self.recorder.see(event)
+        self.recorder.observe(event)
         if live and streamed:
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
             self.partly_sent.append(event)
@@ -352,7 +352,7 @@ class Delivery:
         number, cut = self.open_calls.get((NATIVE, event.index or 0)), event.reason is Reason.TRUNCATED
         if number is None:  # it was not delivered at all
             return
-        self.recorder.see(event)
+        self.recorder.observe(event)
         if not self.plan.reports_rejected:
             (self.cut if cut else self.malformed).append(self.recorder.open.pop(number, ""))
         elif not cut:  # the receiver, which renders the call, rejects it
@@ -367,7 +367,7 @@ class Delivery:
 
     def finish(self, event: Finished, out: list[Event]) -> None:
         self.close_reader(event.reason == "length", out)
-        self.recorder.see(event)
+        self.recorder.observe(event)
         failure = self.find_failure(event.reason, out)
         if failure is not None:
             self.emit_failure(failure, out)
@@ -409,7 +409,7 @@ class Delivery:
         for (origin, _), number in self.open_calls.items():
             if origin is NATIVE and number in self.recorder.open:
                 self.unended.append(self.recorder.open.pop(number))
-                self.recorder.see(CallRejected("", Reason.TRUNCATED, self.unended[-1]))
+                self.recorder.observe(CallRejected("", Reason.TRUNCATED, self.unended[-1]))
 
     def describe_empty(self, reason: str, out: list[Event]) -> Failed:
         if reason == "content_filter":
@@ -438,7 +438,7 @@ class Delivery:
     def emit_failure(self, event: Failed, out: list[Event]) -> None:
         """Emit and record the failure without secrets, which upstreams repeat in their errors."""
         failure = redact_failure(event, self.plan.secrets)
-        self.recorder.see(failure)
+        self.recorder.observe(failure)
         out.append(failure)
 
     def close_reader(self, truncated: bool, out: list[Event]) -> None:
@@ -455,9 +455,9 @@ class Delivery:
         elif not truncated:
             self.read_reasoning(reader, out)
         for dialect, reason in reader.left:
-            self.recorder.leave(dialect, reason)
+            self.recorder.note_left_as_text(dialect, reason)
         for dialect in reader.missed:
-            self.recorder.miss(dialect)
+            self.recorder.note_near_miss(dialect)
         if self.plan.only_last and has_text_after_call(self.deferred or ()):
             self.reader = reader
             self.revert_to_text(out)
@@ -480,7 +480,7 @@ class Delivery:
 
     def record_calls_in_text(self, dialects: list[str]) -> None:
         for dialect in dialects:
-            self.recorder.leave(dialect, Reason.EXTRA_CALL)
+            self.recorder.note_left_as_text(dialect, Reason.EXTRA_CALL)
         if dialects:
             where = "beside native ones" if self.natives else "before its end"
             names = ", ".join(dict.fromkeys(dialects))

@@ -29,12 +29,12 @@ from toolglot.core.offload import LARGE_REQUEST
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
 from toolglot.gateway.capabilities.learned import LearnedFailure
 from toolglot.gateway.capabilities.profiles import SIGNED_CALLS, Rule
-from toolglot.gateway.capabilities.workarounds import hold_to_call, narrow, retell_thoughts
+from toolglot.gateway.capabilities.workarounds import adapt_reasoning, enforce_call, restrict_tools
 from toolglot.gateway.experiment import Experiment
 from toolglot.gateway.outcomes import UNFINISHED, describe_failure
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT, Capabilities, CapabilitiesUnknown, Route, choose_route
 from toolglot.gateway.sessions.client_state import ClientState
-from toolglot.gateway.sessions.reasoning_signatures import TurnKey, find_place, restore
+from toolglot.gateway.sessions.reasoning_signatures import TurnKey, find_turn, restore
 from toolglot.gateway.telemetry.log import RequestRecorder, redact
 from toolglot.gateway.tool_results import match_results
 from toolglot.prompting.conversation import PromptedConversation, render_as_text
@@ -199,7 +199,7 @@ class Exchange:
     def _judge(self, error: ToolglotError) -> str:
         """How native tools failed, if that is what the error means."""
         status = error.status if isinstance(error, UpstreamResponseError) else None
-        return self.context.capabilities.profiles.judge(f"{error.code} {error.message}", status)
+        return self.context.capabilities.profiles.classify_error(f"{error.code} {error.message}", status)
 
     def _learn(self, kind: str, error: ToolglotError) -> LearnedFailure:
         capabilities, model = self.context.capabilities, (self.route.upstream.base_url, self.route.model.model)
@@ -228,7 +228,7 @@ class Exchange:
         for event in events:
             if isinstance(event, Failed) and event.kind == UNFINISHED and not known:
                 recorder.notes.append("the answer did not say how it ended")
-            recorder.see(event)
+            recorder.observe(event)
         recorder.error = known or recorder.error
 
 
@@ -279,7 +279,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | Cap
     exchange.quotations = _find_quotations(exchange, conversation)
     recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)
     if client_request.may_be_referenced:
-        exchange.client_request = state.listen(client_request, body)
+        exchange.client_request = state.store_answer(client_request, body)
     _drop_messages(exchange)
     return exchange
 
@@ -412,7 +412,7 @@ def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedCo
         return render_for_small_model(conversation, route.dialect)
     prompted = render_as_text(conversation, route.dialect, parallel=route.parallel)
     if conversation.choice.mode == "required" and exchange.upstream_wire.reasoning_fields:
-        return hold_to_call(prompted, _find_rule(exchange), route.dialect, parallel=route.parallel)
+        return enforce_call(prompted, _find_rule(exchange), route.dialect, parallel=route.parallel)
     return prompted
 
 
@@ -431,7 +431,7 @@ def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> 
     route = exchange.route
     if route.tool_mode is NATIVE:
         signed = _restore_signatures(exchange, conversation)
-        narrowed = narrow(signed, _find_rule(exchange)) if signed.choice != ToolChoice() else signed
+        narrowed = restrict_tools(signed, _find_rule(exchange)) if signed.choice != ToolChoice() else signed
         if narrowed is not conversation:
             return _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
     return exchange.wire.adapt_request(body, route.model.model, without_tools=route.mode == "off")
@@ -463,8 +463,8 @@ def _apply_workarounds(exchange: Exchange, conversation: Conversation) -> Conver
     """The conversation as this particular server accepts it."""
     rule = _find_rule(exchange)
     if exchange.upstream_wire.reasoning_fields:
-        conversation = retell_thoughts(conversation, rule)
-    return narrow(conversation, rule)
+        conversation = adapt_reasoning(conversation, rule)
+    return restrict_tools(conversation, rule)
 
 
 def _find_rule(exchange: Exchange) -> Rule:
@@ -480,8 +480,8 @@ def _restore_signatures(exchange: Exchange, conversation: Conversation) -> Conve
         signs = SIGNED_CALLS in _find_rule(exchange).quirks
     if exchange.wire.client_returns_signatures or not signs:
         return conversation
-    exchange.turn_key = find_place(conversation.messages)
-    stored = exchange.client_state.open_seals(exchange.route.upstream.base_url)
+    exchange.turn_key = find_turn(conversation.messages)
+    stored = exchange.client_state.open_signatures(exchange.route.upstream.base_url)
     restored = restore(conversation.messages, stored)
     return conversation if restored == conversation.messages else replace(conversation, messages=restored)
 

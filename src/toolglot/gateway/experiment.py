@@ -111,8 +111,8 @@ class DryRun:
         recorder = self.delivery.recorder
         try:
             events = read()
-            recorder.hear(events)
-            recorder.hear_told(self.delivery.deliver(events))
+            recorder.keep_model_text(events)
+            recorder.keep_delivered(self.delivery.deliver(events))
         except Exception:
             self.broken, recorder.error = True, BROKEN
             LOG.exception("a dry run of request %s", recorder.request_id)

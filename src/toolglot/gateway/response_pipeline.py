@@ -73,7 +73,7 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     else:
         whole = wire.decode_response(body, new_id)
     events = whole.events
-    exchange.recorder.hear(events)
+    exchange.recorder.keep_model_text(events)
     delivered = deliver_whole(open_delivery(exchange, streamed=False), events)
     for step in open_steps(exchange, streamed=False):
         delivered = step.feed(delivered)
@@ -96,7 +96,7 @@ def deliver_whole(delivery: EventDelivery, events: Sequence[Event]) -> list[Even
     except Exception:
         recorder, plan = delivery.recorder, delivery.plan
         LOG.exception("request %s: its answer is left as it is", recorder.request_id)
-        recorder.forget()
+        recorder.discard_calls()
         recorder.notes.append("the answer could not be read and is left as it is")
         plain = DeliveryPlan(
             names=plan.names, break_character=plan.break_character, streamed=False, secrets=plan.secrets
@@ -167,7 +167,7 @@ def open_steps(exchange: Exchange, streamed: bool) -> list[ResponseStep]:
     if exchange.guards:
         steps.append(ArgumentGuard(exchange.guards, exchange.client_request.conversation.model, notes))
     if exchange.turn_key is not None:
-        stored = exchange.client_state.open_seals(exchange.route.upstream.base_url)
+        stored = exchange.client_state.open_signatures(exchange.route.upstream.base_url)
         steps.append(SignatureCollector(stored, exchange.turn_key))
     return steps
 
@@ -175,11 +175,11 @@ def open_steps(exchange: Exchange, streamed: bool) -> list[ResponseStep]:
 def log_model_text(exchange: Exchange, delivery: EventDelivery) -> Callable[[list[Event]], list[Event]]:
     """The deliver function; if bodies are logged, one that records the model's own text as well."""
     recorder = exchange.recorder
-    if recorder.said is None:
+    if recorder.model_text is None:
         return delivery.deliver
 
     def deliver(events: list[Event]) -> list[Event]:
-        recorder.hear(events)
+        recorder.keep_model_text(events)
         return delivery.deliver(events)
 
     return deliver
@@ -197,7 +197,7 @@ def open_dry_run(exchange: Exchange, streamed: bool) -> DryRun | None:
     route = exchange.experiment.intended
     if route is None or not exchange.experiment.has_dry_run:
         return None
-    recorder = exchange.recorder.rehearse(route.tool_mode, route.client)
+    recorder = exchange.recorder.start_dry_run(route.tool_mode, route.client)
     decoder = exchange.upstream_wire.open_decoder(exchange.source.new_call_id)
     return DryRun(_open_delivery(exchange, route, recorder, streamed), decoder)
 

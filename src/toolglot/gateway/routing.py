@@ -27,7 +27,7 @@ from toolglot.core.conversation import Conversation, ToolCall, ToolResult
 from toolglot.core.errors import RequestError
 from toolglot.gateway.capabilities.learned import LearnedFailure, LearnedFailures
 from toolglot.gateway.capabilities.profiles import NO_FACTS, Facts, Profiles, Rule
-from toolglot.gateway.capabilities.workarounds import add_fields
+from toolglot.gateway.capabilities.workarounds import quirk_fields
 from toolglot.gateway.sessions.ttl_store import TtlStore
 from toolglot.reading.reader import dialect_index
 
@@ -85,7 +85,7 @@ class Route(Struct, frozen=True):
 
     def fall_back(self, failure: LearnedFailure) -> Route:
         """The same route with tools as text, because of this failure."""
-        return structs.replace(self, tool_mode=TEXT, failure=failure, extra=add_fields(self.rule))
+        return structs.replace(self, tool_mode=TEXT, failure=failure, extra=quirk_fields(self.rule))
 
 
 class CapabilitiesUnknown(Struct, frozen=True):
@@ -200,7 +200,7 @@ def _apply_capabilities(
     if rule.native and failure is None:
         parallel = _teaches_parallel(conversation, settings, model, rule.parallel)
         return structs.replace(route, tool_mode=NATIVE, parallel=parallel)
-    return structs.replace(route, parallel=_teaches_parallel(conversation, settings, model), extra=add_fields(rule))
+    return structs.replace(route, parallel=_teaches_parallel(conversation, settings, model), extra=quirk_fields(rule))
 
 
 def _matters(conversation: Conversation, settings: Settings) -> bool:

@@ -1,8 +1,8 @@
-"""Admission control: how many requests are answered at a time, how many wait for that, and how often a key may ask.
+"""Admission control: limits on concurrent requests, on queued requests and on the request rate of each key.
 
-Strategy. A request that finds room costs two comparisons. One that does not waits in a queue for a future, in the order
-of arrival; whoever leaves hands its place to the first that waits. A client that goes away while it waits cancels its
-future, and with it its place in the queue. The limits hold for one process.
+Strategy. A request that finds a free slot costs two comparisons. Any other waits for a future in a FIFO queue; a
+request that finishes hands its slot to the first in the queue. A client that disconnects while it waits cancels its
+future, and with it its position in the queue. The limits hold per process.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from toolglot.gateway.telemetry.metrics import Metrics
 
 MINUTE: Final = 60.0
 RETRY_SECONDS: Final = 5
-"""When a client may try again that found no room."""
+"""The Retry-After of a request that was refused for lack of a slot."""
 RATE_LIMIT: Final = "rate_limit"
 QUEUE_FULL: Final = "queue_full"
 QUEUE_TIMEOUT: Final = "queue_timeout"
 
 
 class Admission:
-    """Decides when a request is answered. ``keyed``: clients present keys of ours, and each has a rate of its own."""
+    """Decides when a request is answered. ``keyed``: clients present gateway keys, and each has its own rate."""
 
     def __init__(self, limits: LimitSettings, metrics: Metrics, clock: Callable[[], float], *, keyed: bool) -> None:
         self._limits = limits
@@ -35,58 +35,58 @@ class Admission:
         self._open, self._queued = metrics.open, metrics.queued
         self._refused = {reason: metrics.refused[(reason,)] for reason in (RATE_LIMIT, QUEUE_FULL, QUEUE_TIMEOUT)}
         self._queue: OrderedDict[asyncio.Future[bool], None] = OrderedDict()
-        self._asked: dict[int, deque[float]] = {}  # by the hash of a key: keys are not kept
+        self._times: dict[int, deque[float]] = {}  # by the hash of a key: keys themselves are not stored
 
     def check_rate(self, key: str) -> None:
-        """Count a request of a key. Raises: RateLimitError if it has asked too often within the last minute."""
+        """Count a request of a key. Raises: RateLimitError if the key has exceeded its rate within the last minute."""
         limit = self._limits.requests_per_minute
         if not limit:
             return
         now = self._clock()
-        asked = self._asked.setdefault(hash(key) if self._keyed else 0, deque(maxlen=limit))
-        if len(asked) == limit and (wait := asked[0] + MINUTE - now) > 0:
+        times = self._times.setdefault(hash(key) if self._keyed else 0, deque(maxlen=limit))
+        if len(times) == limit and (wait := times[0] + MINUTE - now) > 0:
             raise self._refuse(
                 RATE_LIMIT, RateLimitError(f"More than {limit} requests in a minute were sent.", ceil(wait))
             )
-        asked.append(now)
+        times.append(now)
 
     def try_enter(self) -> bool:
-        """Take a place if one is free."""
+        """Take a slot if one is free."""
         if self._open.total >= self._limits.open_requests:
             return False
         self._open.total += 1
         return True
 
     async def enter(self) -> None:
-        """Take a place, or wait for one. Raises: OverloadError if too many wait already, or it takes too long."""
+        """Take a slot, or wait for one. Raises: OverloadError if the queue is full, or the wait times out."""
         if self.try_enter():
             return
         limits, loop = self._limits, asyncio.get_running_loop()
         if len(self._queue) >= limits.queued_requests:
             raise self._refuse(QUEUE_FULL, OverloadError("Too many requests are waiting here.", RETRY_SECONDS))
-        place: asyncio.Future[bool] = loop.create_future()
-        self._queue[place] = None
+        slot: asyncio.Future[bool] = loop.create_future()
+        self._queue[slot] = None
         self._queued.total += 1
-        timer = loop.call_later(limits.queue_seconds, _settle, place, False)
+        timer = loop.call_later(limits.queue_seconds, _resolve, slot, False)
         try:
-            entered = await place
+            entered = await slot
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled() and place.result():  # granted in the moment the client left
+            if slot.done() and not slot.cancelled() and slot.result():  # granted just as the client disconnected
                 self.leave()
             raise
         finally:
             timer.cancel()
-            self._queue.pop(place, None)
+            self._queue.pop(slot, None)
             self._queued.total -= 1
         if not entered:
-            told = f"No place became free within {limits.queue_seconds:g} s."
-            raise self._refuse(QUEUE_TIMEOUT, OverloadError(told, RETRY_SECONDS))
+            message = f"No slot became free within {limits.queue_seconds:g} s."
+            raise self._refuse(QUEUE_TIMEOUT, OverloadError(message, RETRY_SECONDS))
 
     def leave(self) -> None:
-        """Give a place back; the first that waits gets it."""
+        """Release a slot, or hand it to the first request in the queue."""
         while self._queue:
-            place, _ = self._queue.popitem(last=False)
-            if _settle(place, True):
+            slot, _ = self._queue.popitem(last=False)
+            if _resolve(slot, True):
                 return
         self._open.total -= 1
 
@@ -95,9 +95,9 @@ class Admission:
         return error
 
 
-def _settle(place: asyncio.Future[bool], granted: bool) -> bool:
-    """Whether the future was still waited for."""
-    if place.done():
+def _resolve(slot: asyncio.Future[bool], granted: bool) -> bool:
+    """Resolve the future of a queued request. Returns whether it was still pending."""
+    if slot.done():
         return False
-    place.set_result(granted)
+    slot.set_result(granted)
     return True

@@ -1,7 +1,7 @@
-"""The gateway's face: which addresses it answers at, and to whom.
+"""The gateway application: routes, authentication and error responses.
 
-What a request asks is decided by ``exchange``; how its answer reaches the client is the business of ``visit``. When a
-client goes away its request is cancelled, and with it the connection to the upstream.
+``gateway.exchange`` prepares a request for its upstream; ``responder`` writes the response to the client. When a
+client disconnects, its request is cancelled, and with it the connection to the upstream.
 """
 
 from __future__ import annotations
@@ -35,89 +35,90 @@ from toolglot.core.errors import (
 )
 from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source, prepare
 from toolglot.gateway.response_pipeline import prepare_with_tools
+from toolglot.gateway.routing import CapabilitiesUnknown
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
 from toolglot.server.admission import Admission
 from toolglot.server.http_request import JSON_TYPE, Request, Response
 from toolglot.server.responder import REQUEST_ID, Responder
-from toolglot.server.router import EVERY, Router
-from toolglot.server.upstream.discovery import Discovery, gather_knowledge
+from toolglot.server.router import ANY_METHOD, Router
+from toolglot.server.upstream.discovery import Discovery, load_capabilities
 from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires, openai_chat
 from toolglot.wires.json_fields import find_field
 from toolglot.wires.protocol import ExtraEndpoint, Wire
 
-OUR_FAULT = "Something went wrong here; the log knows more."
+INTERNAL_ERROR = "Something went wrong here; the log knows more."
 TOKEN_LENGTH = 24
 TOKENS_AT_ONCE = 256
 KEY_HEADERS = ("x-api-key", "x-goog-api-key")
 DOUBLED_PREFIX = re.compile(r"^(?:/v1)+(?=/(?:v1|v1beta|api)/)")
-"""Clients add the version themselves to an address that has it already."""
-GONE = 499
-"""What the record says of a client that left; nobody is told."""
+"""Some clients append ``/v1`` to a base URL that already has it."""
+CLIENT_CLOSED_REQUEST = 499
+"""The status recorded when the client disconnected; it is never sent."""
 
 LOG = logging.getLogger("toolglot.server")
-USUAL_WIRE = all_wires()[openai_chat.WIRE.name]
+DEFAULT_WIRE = all_wires()[openai_chat.WIRE.name]
 Answer = Callable[[Request], Awaitable[Response | None]]
 
 
 class Gateway:
-    """Everything that lives as long as the server."""
+    """The application: answers every request of one server process."""
 
     def __init__(self, settings: Settings, telemetry: Telemetry, source: Source | None = None) -> None:
         self.settings = settings
         self.telemetry = telemetry
-        self.source = source or Source(time, Tokens().take)
-        self.transport = ConnectionPool()
-        self.knowledge = gather_knowledge(settings, self.source.now)
-        self.inquiry = Discovery(self.transport, self.knowledge)
-        self.context = GatewayContext(settings, self.source, self.knowledge)
+        self.source = source or Source(time, TokenSource().take)
+        self.pool = ConnectionPool()
+        self.capabilities = load_capabilities(settings, self.source.now)
+        self.discovery = Discovery(self.pool, self.capabilities)
+        self.context = GatewayContext(settings, self.source, self.capabilities)
         self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=bool(settings.server.keys))
         self.draining = False
-        self.paths = self.lay_paths()
+        self.router = self.build_router()
 
-    def lay_paths(self) -> Router[tuple[Answer, Wire]]:
-        paths: Router[tuple[Answer, Wire]] = Router()
+    def build_router(self) -> Router[tuple[Answer, Wire]]:
+        router: Router[tuple[Answer, Wire]] = Router()
         for wire in all_wires().values():
             for path in wire.routes:
-                paths.add("POST", path, (self.admitted(partial(self.complete, wire)), wire))
+                router.add("POST", path, (self.require_key(partial(self.complete, wire)), wire))
             for extra in wire.extra_endpoints:
-                paths.add(extra.method, extra.path, (self.admitted(partial(self.answer_extra, extra)), wire))
+                router.add(extra.method, extra.path, (self.require_key(partial(self.answer_extra, extra)), wire))
         for prefix in ("/v1", ""):
-            paths.add("GET", f"{prefix}/models", (self.admitted(self.list_models), USUAL_WIRE))
-            paths.add("GET", prefix + "/models/{name:.+}", (self.admitted(self.show_model), USUAL_WIRE))
-        paths.add("GET", "/metrics", (self.admitted(self.show_metrics), USUAL_WIRE))
+            router.add("GET", f"{prefix}/models", (self.require_key(self.list_models), DEFAULT_WIRE))
+            router.add("GET", prefix + "/models/{name:.+}", (self.require_key(self.show_model), DEFAULT_WIRE))
+        router.add("GET", "/metrics", (self.require_key(self.show_metrics), DEFAULT_WIRE))
         for path in ("/", "/health", "/health/liveliness", "/health/liveness"):
-            paths.add("GET", path, (self.show_health, USUAL_WIRE))
-        paths.add("GET", "/health/readiness", (self.show_readiness, USUAL_WIRE))
-        paths.add("HEAD", "{path:.*}", (self.show_health, USUAL_WIRE))
+            router.add("GET", path, (self.show_health, DEFAULT_WIRE))
+        router.add("GET", "/health/readiness", (self.show_readiness, DEFAULT_WIRE))
+        router.add("HEAD", "{path:.*}", (self.show_health, DEFAULT_WIRE))
         for wire in all_wires().values():
             if wire.own_prefix:
-                paths.add(EVERY, wire.own_prefix + "/{path:.*}", (self.admitted(self.refuse_path), wire))
-        paths.add(EVERY, "{path:.*}", (self.admitted(self.refuse_path), USUAL_WIRE))
-        return paths
+                router.add(ANY_METHOD, wire.own_prefix + "/{path:.*}", (self.require_key(self.refuse_path), wire))
+        router.add(ANY_METHOD, "{path:.*}", (self.require_key(self.refuse_path), DEFAULT_WIRE))
+        return router
 
     async def close(self) -> None:
-        await self.transport.close()
+        await self.pool.close()
 
-    # -- every request -------------------------------------------------------------------------------------------------
+    # -- all requests --------------------------------------------------------------------------------------------------
 
     async def answer(self, request: Request) -> Response | None:
-        """The answer to any request; every error is told in the words of its wire."""
+        """Answer any request; errors are encoded in the client's wire."""
         request.id, request.key = identify(request, self.source), find_key(request)
         request.path = DOUBLED_PREFIX.sub("", request.path)
-        (answer, wire), request.match = self.paths.find(request.method, request.path)
+        (answer, wire), request.path_params = self.router.find(request.method, request.path)
         try:
             if not self.settings.server.keys:
                 check_origin(*(request.headers.get(name, "") for name in ("host", "origin", "sec-fetch-site")))
             return await answer(request)
         except ToolglotError as error:
-            told = error
+            failure = error
         except Exception:
             LOG.exception("request %s", request.id)
-            told = InternalError(OUR_FAULT)
-        return None if request.begun else self.refuse(told, request.id, wire)
+            failure = InternalError(INTERNAL_ERROR)
+        return None if request.response_started else self.refuse(failure, request.id, wire)
 
-    def refuse(self, error: ToolglotError, request_id: str = "", wire: Wire = USUAL_WIRE) -> Response:
+    def refuse(self, error: ToolglotError, request_id: str = "", wire: Wire = DEFAULT_WIRE) -> Response:
         headers = {REQUEST_ID: request_id} if request_id else {}
         if isinstance(error, UpstreamResponseError):
             headers |= error.headers
@@ -127,113 +128,118 @@ class Gateway:
             headers["www-authenticate"] = "Bearer"
         return Response(wire.encode_error(error), error.status, headers)
 
-    def admitted(self, answer: Answer) -> Answer:
-        """The same for those who may ask, and nothing of it for others."""
+    def require_key(self, answer: Answer) -> Answer:
+        """Wrap a handler: if the gateway has client keys, a request must present one of them."""
         keys = self.settings.server.keys
 
-        def ask(request: Request) -> Awaitable[Response | None]:
+        def check_key(request: Request) -> Awaitable[Response | None]:
             if not admit(keys, request.key):
                 raise AuthenticationError("No valid API key was presented." if request.key else "An API key is needed.")
             return answer(request)
 
-        return ask if keys else answer
+        return check_key if keys else answer
 
-    # -- the one that matters ------------------------------------------------------------------------------------------
+    # -- completions ---------------------------------------------------------------------------------------------------
 
     async def complete(self, wire: Wire, request: Request) -> None:
-        watch = self.telemetry.begin(request.id, wire.name)
+        recorder = self.telemetry.begin(request.id, wire.name)
         status, body, entered = 500, b"", False
         try:
             self.admission.check_rate(request.key)
             body = await request.read()
             await self.admission.enter()
             entered = True
-            self.telemetry.body(watch, "request", body)
+            self.telemetry.body(recorder, "request", body)
             mode = request.headers.get("x-toolglot-mode", "")
-            exchange = await self.open(wire, body, request, watch, mode)
+            exchange = await self.open_exchange(wire, body, request, recorder, mode)
             body = b""
             if exchange.streamed:
-                self.telemetry.stream(watch)
-            response = await self.ask(request, exchange)
+                self.telemetry.stream(recorder)
+            response = await self.answer_exchange(request, exchange)
             status = 200
-            if response is not None:  # a client that reads slowly keeps its place
+            if response is not None:  # a slow client keeps its admission slot until it has read everything
                 request.send(response)
                 await request.drain()
             return None
         except ToolglotError as error:
-            status, watch.error = error.status, error.code
+            status, recorder.error = error.status, error.code
             raise
         except RecursionError:
-            status, watch.error = RequestError.status, RequestError.code
-            raise describe_depth(body) from None
+            status, recorder.error = RequestError.status, RequestError.code
+            raise depth_error(body) from None
         except asyncio.CancelledError:
-            if (told := request.interruption) is not None:
-                status, watch.error = told.status, told.code
-                raise told from None
-            status, watch.client_gone = GONE, True
+            if (reason := request.interruption) is not None:
+                status, recorder.error = reason.status, reason.code
+                raise reason from None
+            status, recorder.client_gone = CLIENT_CLOSED_REQUEST, True
             raise
         except Exception:
-            watch.error = InternalError.code
+            recorder.error = InternalError.code
             raise
         finally:
             if entered:
                 self.admission.leave()
-            self.telemetry.finish(watch, status)
+            self.telemetry.finish(recorder, status)
 
-    async def ask(self, request: Request, exchange: Exchange) -> Response | None:
-        """Send the request to its upstream, and its answer to the client."""
-        visit = Responder(request, exchange, self.settings.server.heartbeat_seconds)
+    async def answer_exchange(self, request: Request, exchange: Exchange) -> Response | None:
+        """Send the request upstream and the response to the client; retry with tools as text where that may help."""
+        responder = Responder(request, exchange, self.settings.server.heartbeat_seconds)
         try:
             while True:
                 try:
-                    return await self.ask_once(request, exchange, visit)
+                    return await self.send_upstream(request, exchange, responder)
                 except UpstreamError as error:
                     if not await offload.run(exchange.is_large, exchange.fall_back, error):
                         raise
-                    visit.restart()
+                    responder.restart()
         except ToolglotError as error:
-            visit.fail(error)
+            responder.fail(error)
         except asyncio.CancelledError:
             if request.interruption is None:
                 raise
-            visit.fail(request.interruption)
+            responder.fail(request.interruption)
         except RecursionError:
-            visit.fail(UpstreamError("The upstream's answer is nested too deeply."))
+            responder.fail(UpstreamError("The upstream's answer is nested too deeply."))
         except Exception:
             LOG.exception("request %s", request.id)
-            visit.fail(InternalError(OUR_FAULT))
+            responder.fail(InternalError(INTERNAL_ERROR))
         finally:
-            visit.over()
+            responder.cancel_heartbeat()
         return None
 
-    async def ask_once(self, request: Request, exchange: Exchange, visit: Responder) -> Response | None:
+    async def send_upstream(self, request: Request, exchange: Exchange, responder: Responder) -> Response | None:
         upstream = exchange.route.upstream
-        headers = self.headers_for(upstream, request)
-        carried = exchange.wire.forwarded_headers
-        if carried and exchange.same_wire:
-            headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
+        headers = self.upstream_headers(upstream, request)
+        forwarded = exchange.wire.forwarded_headers
+        if forwarded and exchange.same_wire:
+            headers = {name: request.headers[name] for name in forwarded if name in request.headers} | headers
         self.telemetry.body(exchange.recorder, "upstream_request", exchange.upstream_body)
-        async with self.transport.send(
+        async with self.pool.send(
             "POST", exchange.address, upstream, headers, exchange.take_upstream_body()
-        ) as reply:
-            response = await visit.answer(reply)
+        ) as received:
+            response = await responder.answer(received)
         exchange.conclude()
         return response
 
-    async def open(self, wire: Wire, body: bytes, request: Request, watch: RequestRecorder, mode: str) -> Exchange:
-        """Decode and route a request; if the route depends on what the upstream supports, ask the upstream first."""
-        path = {**request.query, **request.match}
-        incoming = IncomingRequest(wire, body, watch, path, mode, request.key, request.headers)
+    async def open_exchange(
+        self, wire: Wire, body: bytes, request: Request, recorder: RequestRecorder, mode: str
+    ) -> Exchange:
+        """Decode and route the request; first discover what its upstream can do, if that is unknown."""
+        path = {**request.query, **request.path_params}
+        incoming = IncomingRequest(wire, body, recorder, path, mode, request.key, request.headers)
         large = len(body) >= offload.LARGE_REQUEST
-        opening = prepare_with_tools if large else prepare
-        while True:
-            exchange = await offload.run(large, opening, incoming, self.context)
-            if isinstance(exchange, Exchange):
-                return exchange
-            watch.notes.clear()
-            await self.inquiry.ask(exchange.upstream, exchange.model, self.headers_for(exchange.upstream, request))
+        prepared = partial(prepare_with_tools if large else prepare, incoming, self.context)
+        exchange = await offload.run(large, prepared)
+        if isinstance(exchange, CapabilitiesUnknown):
+            upstream = exchange.upstream
+            recorder.notes.clear()
+            await self.discovery.discover(upstream, exchange.model, self.upstream_headers(upstream, request))
+            exchange = await offload.run(large, prepared)
+        if isinstance(exchange, CapabilitiesUnknown):
+            raise InternalError(f"The capabilities of upstream {exchange.upstream.name!r} are unknown after discovery.")
+        return exchange
 
-    def headers_for(self, upstream: Upstream, request: Request) -> dict[str, str]:
+    def upstream_headers(self, upstream: Upstream, request: Request) -> dict[str, str]:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request.id}
         key = upstream.api_key.reveal()
         if not key and not self.settings.server.keys:
@@ -244,60 +250,60 @@ class Gateway:
 
     async def answer_extra(self, extra: ExtraEndpoint, request: Request) -> Response:
         body = await request.read()
-        models = [model["id"] for model in await self.known_models(request)] if extra.needs_models else ()
+        models = [model["id"] for model in await self.collect_models(request)] if extra.needs_models else ()
         try:
             return Response(extra.answer(body, models))
         except RecursionError:
-            raise describe_depth(body) from None
+            raise depth_error(body) from None
 
     # -- models --------------------------------------------------------------------------------------------------------
 
     async def list_models(self, request: Request) -> Response:
-        return reply_json({"object": "list", "data": await self.known_models(request)})
+        return json_response({"object": "list", "data": await self.collect_models(request)})
 
     async def show_model(self, request: Request) -> Response:
-        name = request.match["name"]
-        known = {model["id"]: model for model in await self.known_models(request)}
+        name = request.path_params["name"]
+        known = {model["id"]: model for model in await self.collect_models(request)}
         if name not in known:
             self.settings.model_for(name)
             known[name] = describe_model(name, "toolglot")
-        return reply_json(known[name])
+        return json_response(known[name])
 
-    async def known_models(self, request: Request) -> list[dict[str, Any]]:
-        """The names that are configured and, where any name is passed on, those that the upstream tells."""
+    async def collect_models(self, request: Request) -> list[dict[str, Any]]:
+        """The configured models and, for patterns such as ``*``, the matching models that the upstream lists."""
         known: dict[str, dict[str, Any]] = {}
         for model in self.settings.models:
             if "*" not in model.name:
                 known[model.name] = describe_model(model.name, model.upstream)
                 continue
             _, upstream = self.settings.model_for(model.name)
-            for told in await self.ask_models(upstream, request):
-                if model.match(told["id"]) is not None:
-                    known.setdefault(told["id"], told)
+            for listed in await self.fetch_models(upstream, request):
+                if model.match(listed["id"]) is not None:
+                    known.setdefault(listed["id"], listed)
         return list(known.values())
 
-    async def ask_models(self, upstream: Upstream, request: Request) -> list[dict[str, Any]]:
+    async def fetch_models(self, upstream: Upstream, request: Request) -> list[dict[str, Any]]:
         try:
-            headers = self.headers_for(upstream, request)
-            async with self.transport.send("GET", upstream.endpoint("/models"), upstream, headers) as reply:
-                told = msgspec.json.decode(await reply.whole())
+            headers = self.upstream_headers(upstream, request)
+            async with self.pool.send("GET", upstream.endpoint("/models"), upstream, headers) as response:
+                answer = msgspec.json.decode(await response.read())
         except (ToolglotError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return []
-        listed = told.get("data") if isinstance(told, dict) else None
+        listed = answer.get("data") if isinstance(answer, dict) else None
         return [
             {**describe_model(model["id"], upstream.name), **model}
             for model in listed or ()
             if isinstance(model, dict) and isinstance(model.get("id"), str)
         ]
 
-    # -- state ---------------------------------------------------------------------------------------------------------
+    # -- health and metrics --------------------------------------------------------------------------------------------
 
     async def show_health(self, request: Request) -> Response:
-        return reply_json({"status": "ok", "name": "toolglot", "version": toolglot.__version__})
+        return json_response({"status": "ok", "name": "toolglot", "version": toolglot.__version__})
 
     async def show_readiness(self, request: Request) -> Response:
         state = "draining" if self.draining else "ready"
-        return reply_json({"status": state}, 503 if self.draining else 200)
+        return json_response({"status": state}, 503 if self.draining else 200)
 
     async def show_metrics(self, request: Request) -> Response:
         from toolglot.gateway.telemetry.prometheus import CONTENT_TYPE, render
@@ -308,8 +314,8 @@ class Gateway:
         raise UnknownPathError(f"{request.method} {request.path[:200]} is not served here.")
 
 
-class Tokens:
-    """Random tokens. The system's generator is slow, so one call makes many of them. Safe for threads."""
+class TokenSource:
+    """Random tokens. urandom is slow; one call yields 256 tokens. Thread-safe."""
 
     def __init__(self) -> None:
         self._made: list[str] = []
@@ -319,18 +325,18 @@ class Tokens:
             try:
                 return self._made.pop()
             except IndexError:
-                portion = token_hex(TOKEN_LENGTH // 2 * TOKENS_AT_ONCE)
-                self._made += [portion[at : at + TOKEN_LENGTH] for at in range(0, len(portion), TOKEN_LENGTH)]
+                digits = token_hex(TOKEN_LENGTH // 2 * TOKENS_AT_ONCE)
+                self._made += [digits[at : at + TOKEN_LENGTH] for at in range(0, len(digits), TOKEN_LENGTH)]
 
 
 @lru_cache(maxsize=256)
 def check_origin(host: str, origin: str, site: str) -> None:
-    """Refuse what a web page may have sent to a gateway without keys.
+    """Refuse requests that a web page may have sent to a gateway without client keys.
 
-    Parameters: ``host``, ``origin`` and ``site`` are the headers Host, Origin and Sec-Fetch-Site; each may be missing.
-    A page of another site gives its own ``origin`` or, where browsers leave that out (images, scripts, frames, links),
-    a ``site`` of "cross-site"; one whose name resolves to this machine (DNS rebinding) gives its own ``host``.
-    Raises: OriginError if an address is not a loopback address, or the page is unknown and of another site.
+    Parameters: ``host``, ``origin`` and ``site`` are the headers Host, Origin and Sec-Fetch-Site; each may be empty.
+    For a page of another site the browser sends its ``origin`` or, for images, scripts, frames and links, a ``site`` of
+    "cross-site"; for a name that resolves to this machine (DNS rebinding), that name as ``host``.
+    Raises: OriginError if host or origin is not a loopback address, or a request without origin is cross-site.
     """
     foreign = not origin and site == "cross-site"
     for address in (f"//{host}" if host else "", origin):
@@ -347,13 +353,13 @@ def check_origin(host: str, origin: str, site: str) -> None:
 
 
 def identify(request: Request, source: Source) -> str:
-    """The id that the client gave, or a new one."""
+    """The request id that the client sent, or a new one."""
     given = request.headers.get(REQUEST_ID)
     return given if given and len(given) <= 200 and given.isprintable() else f"req_{source.token()}"
 
 
 def find_key(request: Request) -> str:
-    """The key that a client shows, whichever way its wire does that."""
+    """The key that a client presents: in the header of any wire, or in the query."""
     headers = request.headers
     for name in KEY_HEADERS:
         if key := headers.get(name):
@@ -362,7 +368,7 @@ def find_key(request: Request) -> str:
     return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
 
 
-def describe_depth(body: bytes) -> RequestError:
+def depth_error(body: bytes) -> RequestError:
     where = find_field(body)
     return RequestError(f"{where or 'The request'} is nested too deeply.", where)
 
@@ -371,5 +377,5 @@ def describe_model(name: str, owner: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": owner}
 
 
-def reply_json(told: object, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(told), status)
+def json_response(value: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status)

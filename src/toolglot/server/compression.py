@@ -1,21 +1,21 @@
-"""Bodies that were packed to be smaller."""
+"""Decompression of gzip and deflate bodies."""
 
 from __future__ import annotations
 
 import zlib
 from typing import Final
 
-PACKED: Final = ("gzip", "x-gzip", "deflate")
+ENCODINGS: Final = ("gzip", "x-gzip", "deflate")
 GZIP_START: Final = 0x1F
 ZLIB_METHOD: Final = 8
-BLOCK: Final = 1 << 14
-"""How much is unpacked at once: what follows a member is copied whenever one ends."""
-MOST_MEMBERS: Final = 1000
-"""Members of one piece; each of them takes time, even if it is empty."""
+BLOCK_SIZE: Final = 1 << 14
+"""Bytes decompressed at once: the rest of the block is copied whenever a gzip member ends."""
+MAX_MEMBERS: Final = 1000
+"""Gzip members in one chunk; each takes time, even if it is empty."""
 
 
 class Decompressor:
-    """A body that is unpacked as it comes."""
+    """Decompresses a body chunk by chunk."""
 
     __slots__ = ("_member",)
 
@@ -23,26 +23,26 @@ class Decompressor:
         self._member: zlib._Decompress | None = None
 
     @property
-    def over(self) -> bool:
+    def is_complete(self) -> bool:
         return self._member is None or self._member.eof
 
-    def feed(self, packed: bytes, limit: int = 0) -> bytes:
-        """What a piece holds. Raises ``zlib.error`` if it cannot be unpacked, or if that is more than a limit."""
-        unpacked: list[bytes] = []
+    def feed(self, compressed: bytes, limit: int = 0) -> bytes:
+        """Decompress a chunk. Raises: zlib.error if it is malformed, or exceeds ``limit`` bytes (0: no limit)."""
+        chunks: list[bytes] = []
         size = members = 0
-        for at in range(0, len(packed), BLOCK):
-            block = packed[at : at + BLOCK]
+        for at in range(0, len(compressed), BLOCK_SIZE):
+            block = compressed[at : at + BLOCK_SIZE]
             while block:
                 if self._member is None or self._member.eof:
                     members += 1
-                    if members > MOST_MEMBERS:
+                    if members > MAX_MEMBERS:
                         raise zlib.error("too many members")
-                    # "deflate" should be zlib's format, but is sent bare as well
-                    bare = block[0] != GZIP_START and block[0] & 15 != ZLIB_METHOD
-                    self._member = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
-                unpacked.append(self._member.decompress(block, limit and limit + 1 - size))
-                size += len(unpacked[-1])
+                    # "deflate" should be the zlib format, but some send raw deflate
+                    raw = block[0] != GZIP_START and block[0] & 15 != ZLIB_METHOD
+                    self._member = zlib.decompressobj(-zlib.MAX_WBITS if raw else zlib.MAX_WBITS | 32)
+                chunks.append(self._member.decompress(block, limit and limit + 1 - size))
+                size += len(chunks[-1])
                 if limit and size > limit:
                     raise zlib.error("too large")
                 block = self._member.unused_data
-        return b"".join(unpacked)
+        return b"".join(chunks)

@@ -1,10 +1,10 @@
-"""One client's connection: requests come in over it, one after the other, and their answers go back.
+"""One client connection: parses HTTP/1.1 requests and answers them in order.
 
-Strategy. The parser is fed by the event loop's own callback. As soon as the head of a request is there, one task
-answers it; the body is waited for only by who reads it, so that nobody uploads what is refused anyway. When the client
-goes away before its answer is whole, the task is cancelled, and with it whatever it waits for. A client that is refused
-before it has said everything is listened to a little longer, or it might never see the refusal. There are no timers:
-whoever keeps the doors looks after all of them from time to time.
+Strategy. The event loop's ``data_received`` callback feeds the parser. As soon as the head of a request is complete,
+one task answers it; only reading the body waits for the body, so a request that is refused need not be uploaded. When
+the client disconnects before its response is complete, the task is cancelled, and with it everything it awaits. After
+an early refusal the connection stays open a little longer (lingering close), or the client might never see the
+response. A connection has no timers of its own: the listener checks the timeouts of all connections periodically.
 """
 
 from __future__ import annotations
@@ -19,270 +19,276 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from toolglot.core.errors import HeaderSizeError, RequestError, ToolglotError
 from toolglot.server.http_request import Request, Response
 
-KEEP_ALIVE: Final = 75.0
-"""Seconds that a connection may be idle."""
-PATIENCE: Final = 60.0
-"""Seconds that a client may take for a head, or be silent inside of a body."""
-LINGER: Final = 2.0
-"""Seconds that a client is still listened to when it has been refused early."""
-STALLED: Final = 300.0
-"""Seconds that a client may take nothing of what waits for it."""
-AHEAD: Final = 64
-"""How many requests may come before the first is answered."""
-TRICKLE: Final = 64
-"""A piece of a body that is smaller than this is no sign of life."""
+IDLE_TIMEOUT: Final = 75.0
+"""Seconds that a connection may be idle between requests."""
+INPUT_TIMEOUT: Final = 60.0
+"""Seconds that a client may take for a head, or pause within a body."""
+LINGER_SECONDS: Final = 2.0
+"""Seconds that a connection stays open after an early refusal."""
+STALL_TIMEOUT: Final = 300.0
+"""Seconds that a client may read nothing of a pending response."""
+MAX_PIPELINED: Final = 64
+"""How many pipelined requests may wait for the first response."""
+MIN_PROGRESS: Final = 64
+"""Bytes. A smaller body chunk does not reset the input timeout."""
 
 
 class ConnectionOwner(Protocol):
-    """What a door leads into: who answers, and within which limits."""
+    """What a connection needs of its listener: answers, limits and bookkeeping."""
 
     body_limit: int
     head_limit: int
     draining: bool
 
     def answer(self, request: Request) -> Awaitable[Response | None]:
-        """The answer; nothing if it was written to the request itself."""
+        """The response; None if it was already written to the request."""
         ...
 
     def refuse(self, error: ToolglotError) -> Response:
-        """The answer to what is no request."""
+        """The response to input that is not a valid request."""
         ...
 
-    def remember(self, door: HttpConnection) -> None:
+    def connection_opened(self, connection: HttpConnection) -> None:
         """A connection is open."""
         ...
 
-    def forget(self, door: HttpConnection) -> None:
+    def connection_closed(self, connection: HttpConnection) -> None:
         """A connection is closed."""
         ...
 
 
 class HttpConnection(asyncio.Protocol):
-    """A client's connection. The ``on_`` members are what the parser calls."""
+    """A client connection. The parser calls the ``on_`` methods."""
 
     __slots__ = (
         *(
             "_answering",
-            "_coming",
-            "_deaf",
-            "_fields",
+            "_incoming",
+            "_ignoring_input",
+            "_headers",
             "_head_size",
-            "_heard",
-            "_house",
+            "_last_input",
+            "_owner",
             "_parser",
             "_queue",
             "_target",
             "_task",
         ),
-        *("_moved", "_waiting", "blocked", "body_limit", "loop", "transport"),
+        *("_last_progress", "_unsent", "drained", "body_limit", "loop", "transport"),
     )
 
     transport: asyncio.Transport
     _answering: Request
 
-    def __init__(self, house: ConnectionOwner, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, owner: ConnectionOwner, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.body_limit = house.body_limit
-        self.blocked: asyncio.Future[None] | None = None
-        self._house = house
+        self.body_limit = owner.body_limit
+        self.drained: asyncio.Future[None] | None = None
+        self._owner = owner
         self._parser = HttpRequestParser(self)
         self._queue: list[Request] = []
         self._task: asyncio.Task[None] | None = None
-        self._coming: Request | None = None
+        self._incoming: Request | None = None
         self._target = b""
-        self._fields: dict[str, str] = {}
+        self._headers: dict[str, str] = {}
         self._head_size = 0
-        self._heard = self._moved = loop.time()
-        self._waiting = 0
-        self._deaf = False
+        self._last_input = self._last_progress = loop.time()
+        self._unsent = 0
+        self._ignoring_input = False
 
-    # -- for the request -----------------------------------------------------------------------------------------------
-
-    @property
-    def closing(self) -> bool:
-        """Whether the next answer is the last."""
-        return self._house.draining
-
-    # -- for who keeps the doors ---------------------------------------------------------------------------------------
+    # -- used by the request -------------------------------------------------------------------------------------------
 
     @property
-    def busy(self) -> bool:
+    def is_draining(self) -> bool:
+        """Whether the connection closes after the next response."""
+        return self._owner.draining
+
+    # -- used by the listener ------------------------------------------------------------------------------------------
+
+    @property
+    def is_busy(self) -> bool:
         return self._task is not None
 
-    def look(self, now: float) -> None:
-        """Leave a client that has been silent for too long."""
-        waiting = self.transport.get_write_buffer_size()
-        if not waiting or waiting < self._waiting:
-            self._moved = now
-        self._waiting = waiting
-        if now - self._moved > STALLED:
+    def check_timeouts(self, now: float) -> None:
+        """Idle and slow-client timeouts: abort the connection if one has passed."""
+        unsent = self.transport.get_write_buffer_size()
+        if not unsent or unsent < self._unsent:
+            self._last_progress = now
+        self._unsent = unsent
+        if now - self._last_progress > STALL_TIMEOUT:
             self.transport.abort()
-        if (self.busy and self._coming is None) or waiting:
+        if (self.is_busy and self._incoming is None) or unsent:
             return
-        usual = 0.0 if self._house.draining else PATIENCE if self._head_size else KEEP_ALIVE
-        if now - self._heard > (LINGER if self._deaf else PATIENCE if self._coming is not None else usual):
+        if self._ignoring_input:
+            timeout = LINGER_SECONDS
+        elif self._incoming is not None:
+            timeout = INPUT_TIMEOUT
+        else:
+            timeout = 0.0 if self._owner.draining else INPUT_TIMEOUT if self._head_size else IDLE_TIMEOUT
+        if now - self._last_input > timeout:
             self.transport.abort()
 
     def interrupt(self, error: ToolglotError) -> None:
-        """End the answer that is under way with an error; without one, close the connection."""
+        """End the current response with an error; if there is none, close the connection."""
         if self._task is None:
             self.transport.close()
             return
         self._answering.interruption = error
         self._task.cancel()
 
-    # -- what the event loop calls -------------------------------------------------------------------------------------
+    # -- called by the event loop --------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
-        self._house.remember(self)
+        self._owner.connection_opened(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf:
+        if self._ignoring_input:
             return
-        if self._coming is None:
+        if self._incoming is None:
             self._head_size += len(data)
         try:
             try:
                 self._parser.feed_data(data)
             except HttpParserUpgrade as upgrade:
-                self._decline(data[upgrade.args[0] :])
-            if len(self._queue) > AHEAD:
-                raise RequestError("Too many requests came before the first was answered.")
-            if self._coming is None and self._head_size > self._house.head_limit:
-                raise self._too_long()
+                self._ignore_upgrade(data[upgrade.args[0] :])
+            if len(self._queue) > MAX_PIPELINED:
+                raise RequestError("Too many pipelined requests: more came before the first was answered.")
+            if self._incoming is None and self._head_size > self._owner.head_limit:
+                raise self._head_too_large()
         except (HttpParserError, ToolglotError) as error:
-            self._give_up(error.__context__ or error)
+            self._reject_input(error.__context__ or error)
         if self._queue:
             self.transport.pause_reading()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._deaf = True
+        self._ignoring_input = True
         self._queue.clear()
-        if self._task is not None and not self._answering.answered:
+        if self._task is not None and not self._answering.response_complete:
             self._task.cancel()
         self.resume_writing()
-        self._house.forget(self)
+        self._owner.connection_closed(self)
 
     def pause_writing(self) -> None:
-        self.blocked = self.loop.create_future()
+        self.drained = self.loop.create_future()
 
     def resume_writing(self) -> None:
-        blocked, self.blocked = self.blocked, None
-        if blocked is not None and not blocked.done():
-            blocked.set_result(None)
+        drained, self.drained = self.drained, None
+        if drained is not None and not drained.done():
+            drained.set_result(None)
 
-    # -- what the parser calls -----------------------------------------------------------------------------------------
+    # -- called by the parser ------------------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        self._heard = self.loop.time()
+        self._last_input = self.loop.time()
         self._target = b""
-        self._fields = {}
+        self._headers = {}
 
-    def on_url(self, piece: bytes) -> None:
-        self._target += piece
+    def on_url(self, chunk: bytes) -> None:
+        self._target += chunk
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._coming is not None:  # a trailer
+        if self._incoming is not None:  # a trailer
             return
-        known, told = name.decode("latin-1").lower(), value.decode("utf-8", "surrogateescape")
-        fields = self._fields
-        fields[known] = f"{fields[known]}, {told}" if known in fields else told
+        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "surrogateescape")
+        headers = self._headers
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
 
     def on_headers_complete(self) -> None:
-        if self._head_size > self._house.head_limit and not self._fits():
-            raise self._too_long()
+        if self._head_size > self._owner.head_limit and not self._head_fits():
+            raise self._head_too_large()
         parser = self._parser
         if parser.should_upgrade():
             if parser.get_method() == b"CONNECT":
-                raise RequestError("This is no proxy.")
+                raise RequestError("CONNECT is not supported: this is not a proxy.")
             return
         method, version = parser.get_method().decode("latin-1"), parser.get_http_version()
-        request = self._coming = Request(self, method, self._target, self._fields, version)
-        request.lasting = parser.should_keep_alive()
+        request = self._incoming = Request(self, method, self._target, self._headers, version)
+        request.keep_alive = parser.should_keep_alive()
         self._head_size = 0
         if self._task is None:
-            self._begin(request)
+            self._start_answer(request)
         else:
             self._queue.append(request)
 
-    def on_body(self, piece: bytes) -> None:
-        if len(piece) >= TRICKLE:
-            self._heard = self.loop.time()
-        if self._coming is not None:
-            self._coming.take(piece)
+    def on_body(self, chunk: bytes) -> None:
+        if len(chunk) >= MIN_PROGRESS:
+            self._last_input = self.loop.time()
+        if self._incoming is not None:
+            self._incoming.add_body(chunk)
 
     def on_message_complete(self) -> None:
-        if self._coming is not None:
-            self._coming.complete()
-            self._coming = None
+        if self._incoming is not None:
+            self._incoming.complete_body()
+            self._incoming = None
 
-    def _decline(self, rest: bytes) -> None:
-        """A client that would rather speak another protocol is heard in this one: its head again, without the wish."""
-        fields = {name: value for name, value in self._fields.items() if name not in ("connection", "upgrade")}
-        if "close" in self._fields["connection"].lower():
-            fields["connection"] = "close"
+    def _ignore_upgrade(self, rest: bytes) -> None:
+        """Ignore Upgrade: parse the head again without the upgrade headers."""
+        headers = {name: value for name, value in self._headers.items() if name not in ("connection", "upgrade")}
+        if "close" in self._headers["connection"].lower():
+            headers["connection"] = "close"
         version = self._parser.get_http_version().encode()
         lines = [b"%b %b HTTP/%b" % (self._parser.get_method(), self._target, version)]
-        lines += [f"{name}: {value}".encode("utf-8", "surrogateescape") for name, value in fields.items()]
+        lines += [f"{name}: {value}".encode("utf-8", "surrogateescape") for name, value in headers.items()]
         self._parser = HttpRequestParser(self)
         self._parser.feed_data(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
 
-    def _fits(self) -> bool:
-        """What came with the end of a head may be body."""
-        size = sum(len(name) + len(value) + 4 for name, value in self._fields.items())
-        return size + len(self._target) <= self._house.head_limit
+    def _head_fits(self) -> bool:
+        """Whether the head alone is within the limit; ``_head_size`` may include the start of the body."""
+        size = sum(len(name) + len(value) + 4 for name, value in self._headers.items())
+        return size + len(self._target) <= self._owner.head_limit
 
-    def _too_long(self) -> HeaderSizeError:
-        return HeaderSizeError(f"The head is larger than {self._house.head_limit} bytes.")
+    def _head_too_large(self) -> HeaderSizeError:
+        return HeaderSizeError(f"The head is larger than {self._owner.head_limit} bytes.")
 
     # -- answering -----------------------------------------------------------------------------------------------------
 
-    def _begin(self, request: Request) -> None:
+    def _start_answer(self, request: Request) -> None:
         self._answering = request
         self._task = self.loop.create_task(self._answer(request))
 
     async def _answer(self, request: Request) -> None:
         try:
-            response = await self._house.answer(request)
+            response = await self._owner.answer(request)
             if response is not None:
                 request.send(response)
                 await request.drain()
         finally:
             self._task = None
-            self._leave(request)
+            self._finish(request)
 
-    def _leave(self, request: Request) -> None:
-        self._heard = self.loop.time()
+    def _finish(self, request: Request) -> None:
+        self._last_input = self.loop.time()
         if self.transport.is_closing():
             return
-        if not request.answered:  # it broke in the middle, and must not look as if it were whole
+        if not request.response_complete:  # a truncated response must not look complete
             self.transport.abort()
-        elif not request.whole:
+        elif not request.body_complete:
             self._linger()
-        elif self._queue and request.lasting:
-            self._begin(self._queue.pop(0))
-            if not self._queue:  # the rest of its body may still be on the way
+        elif self._queue and request.keep_alive:
+            self._start_answer(self._queue.pop(0))
+            if not self._queue:  # the rest of its body may not have arrived yet
                 self.transport.resume_reading()
-        elif self._deaf or not request.lasting:
+        elif self._ignoring_input or not request.keep_alive:
             self.transport.close()
         else:
             self.transport.resume_reading()
 
-    def _give_up(self, error: BaseException) -> None:
-        """What comes cannot be read. Who asked before is answered, and then it is over."""
-        told = error if isinstance(error, ToolglotError) else RequestError("This cannot be read as HTTP.")
-        self._deaf = True
-        if self._coming is not None:
-            self._coming.spoil(told)
-        if self.busy or self.transport.is_closing():
+    def _reject_input(self, error: BaseException) -> None:
+        """Stop parsing: earlier requests are still answered, then the connection closes with an error."""
+        reason = error if isinstance(error, ToolglotError) else RequestError("The input is not valid HTTP.")
+        self._ignoring_input = True
+        if self._incoming is not None:
+            self._incoming.fail_body(reason)
+        if self.is_busy or self.transport.is_closing():
             return
         request = Request(self, "GET", b"/", {}, "1.1")
-        request.send(self._house.refuse(told))
+        request.send(self._owner.refuse(reason))
         self._linger()
 
     def _linger(self) -> None:
-        self._deaf = True
-        self._heard = self.loop.time()
+        """Close the write side and ignore further input; the linger timeout closes the rest."""
+        self._ignoring_input = True
+        self._last_input = self.loop.time()
         with suppress(OSError, RuntimeError):
             self.transport.write_eof()

@@ -1,4 +1,4 @@
-"""What a client asks over HTTP, and the way its answer takes."""
+"""One HTTP request: reads its body and writes its response."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from urllib.parse import parse_qsl, unquote
 
 from toolglot.core import offload
 from toolglot.core.errors import RequestError, RequestSizeError, ToolglotError
-from toolglot.server.compression import PACKED, Decompressor
+from toolglot.server.compression import ENCODINGS, Decompressor
 
 JSON_TYPE: Final = "application/json"
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-PIECE: Final = b"%x\r\n%b\r\n"
-END: Final = b"0\r\n\r\n"
+CHUNK: Final = b"%x\r\n%b\r\n"
+LAST_CHUNK: Final = b"0\r\n\r\n"
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 CONNECTION: Final = {True: "connection: keep-alive\r\n", False: "connection: close\r\n"}
-"""What becomes of the connection, where that has to be said."""
+"""The Connection header, by whether the connection is kept open."""
 REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer that is given whole."""
+    """A response with a complete body."""
 
     body: bytes
     status: int = 200
@@ -38,111 +38,119 @@ class Response:
     content_type: str = JSON_TYPE
 
 
-class ClientLine(Protocol):
-    """The connection that a request came over. ``blocked`` is what ends when a slow client has caught up; ``closing``:
-    whether the next answer is the last."""
+class ClientConnection(Protocol):
+    """What a request needs of its connection.
+
+    ``drained`` is set while writing is paused for a slow client, and done once the client has caught up;
+    ``is_draining``: whether the connection closes after the next response.
+    """
 
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
-    blocked: asyncio.Future[None] | None
+    drained: asyncio.Future[None] | None
     body_limit: int
 
     @property
-    def closing(self) -> bool: ...
+    def is_draining(self) -> bool: ...
 
 
 class Request:
-    """What a client asks. The names of its headers are written small."""
+    """A client's request and the response to it. Header names are lower case."""
 
     __slots__ = (
         *(
             "_body",
-            "_lead",
-            "_left",
-            "_line",
-            "_spoiled",
+            "_pending_head",
+            "_allowance",
+            "_connection",
+            "_body_error",
             "_waiter",
-            "answered",
-            "begun",
-            "framed",
+            "response_complete",
+            "response_started",
+            "chunked",
             "headers",
             "id",
             "interruption",
             "key",
         ),
-        *("lasting", "loop", "match", "method", "path", "query", "whole"),
+        *("keep_alive", "loop", "path_params", "method", "path", "query", "body_complete"),
     )
 
-    def __init__(self, line: ClientLine, method: str, target: bytes, headers: Mapping[str, str], version: str) -> None:
+    def __init__(
+        self, connection: ClientConnection, method: str, target: bytes, headers: Mapping[str, str], version: str
+    ) -> None:
         self.method = method
-        self.path, self.query = take_apart(target)
+        self.path, self.query = split_target(target)
         self.headers = headers
-        self.match: Mapping[str, str] = {}
+        self.path_params: Mapping[str, str] = {}
         self.id = self.key = ""
-        self.framed = version == "1.1"
-        self.lasting = False
-        self.whole = False
-        self.begun = False
-        self.answered = False
+        self.chunked = version == "1.1"
+        self.keep_alive = False
+        self.body_complete = False
+        self.response_started = False
+        self.response_complete = False
         self.interruption: ToolglotError | None = None
-        """Why the answer is cancelled although the client is still there."""
-        self.loop = line.loop
-        self._line = line
-        self._lead = b""
-        self._left = line.body_limit
+        """Why the response is cancelled although the client is still connected."""
+        self.loop = connection.loop
+        self._connection = connection
+        self._pending_head = b""
+        self._allowance = connection.body_limit
         self._body: bytes | BytesIO = b""
-        self._spoiled: ToolglotError | None = None
+        self._body_error: ToolglotError | None = None
         self._waiter: asyncio.Future[None] | None = None
 
-    # -- what is asked -------------------------------------------------------------------------------------------------
+    # -- request body --------------------------------------------------------------------------------------------------
 
     async def read(self) -> bytes:
-        """The body. Raises if it is too large, or packed in a way that is not understood."""
-        limit = self._line.body_limit
-        if not self.whole:
+        """Wait for the complete body and decompress it.
+
+        Raises: SizeError if it is too large, RequestError if its encoding is unknown or the data are malformed.
+        """
+        limit = self._connection.body_limit
+        if not self.body_complete:
             await self._wait()
-        if self._spoiled is not None:
-            raise self._spoiled
-        if self._left < 0:
+        if self._body_error is not None:
+            raise self._body_error
+        if self._allowance < 0:
             raise RequestSizeError(f"The body is larger than {limit} bytes.")
         body, self._body = self._body if isinstance(self._body, bytes) else self._body.getvalue(), b""
-        packed = self.headers["content-encoding"].lower() if "content-encoding" in self.headers else ""
-        if packed in ("identity", ""):
+        encoding = self.headers["content-encoding"].lower() if "content-encoding" in self.headers else ""
+        if encoding in ("identity", ""):
             return body
-        return await offload.run(len(body) >= offload.LARGE_REQUEST, unpack, body, packed, limit)
+        return await offload.run(len(body) >= offload.LARGE_REQUEST, decompress, body, encoding, limit)
 
     async def _wait(self) -> None:
-        """Until all of the body has come, or it is clear that it will be of no use."""
+        """Wait until the body is complete or known to be unusable."""
         length = self.headers.get("content-length", "")
-        if length.isdecimal() and int(length) > self._line.body_limit:
-            self._left = -1
-        if self._left >= 0 and self._spoiled is None:
+        if length.isdecimal() and int(length) > self._connection.body_limit:
+            self._allowance = -1
+        if self._allowance >= 0 and self._body_error is None:
             if self.headers.get("expect", "").lower() == "100-continue":
-                self._line.transport.write(CONTINUE)
+                self._connection.transport.write(CONTINUE)
             self._waiter = self.loop.create_future()
             await self._waiter
 
-    def take(self, piece: bytes) -> None:
-        """A piece of the body has come."""
-        self._left -= len(piece)
-        if self._left < 0:
+    def add_body(self, chunk: bytes) -> None:
+        """Append a chunk of the body."""
+        self._allowance -= len(chunk)
+        if self._allowance < 0:
             self._body = b""
             self._wake()
         elif not self._body:
-            self._body = piece
+            self._body = chunk
         else:
-            if isinstance(self._body, bytes):  # most bodies are one piece
+            if isinstance(self._body, bytes):  # most bodies arrive in one chunk
                 first, self._body = self._body, BytesIO()
                 self._body.write(first)
-            self._body.write(piece)
+            self._body.write(chunk)
 
-    def spoil(self, error: ToolglotError) -> None:
-        """What comes is no body; who waits for it is told so."""
-        self._spoiled = error
+    def fail_body(self, error: ToolglotError) -> None:
+        """Make ``read`` raise an error: the body cannot be parsed."""
+        self._body_error = error
         self._wake()
 
-    def complete(self) -> None:
-        self.whole = True
+    def complete_body(self) -> None:
+        self.body_complete = True
         if self._waiter is not None:
             self._wake()
 
@@ -150,98 +158,101 @@ class Request:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    # -- what is answered ----------------------------------------------------------------------------------------------
+    # -- response ------------------------------------------------------------------------------------------------------
 
     def send(self, response: Response) -> None:
-        """Answer with all of it at once."""
-        self.begun = self.answered = True
-        if self._line.transport.is_closing():
+        """Write a complete response."""
+        self.response_started = self.response_complete = True
+        if self._connection.transport.is_closing():
             return
         length = f"content-length: {len(response.body)}\r\n"
         head = self._head(response.status, response.headers, response.content_type, length)
-        self._line.transport.write(head if self.method == "HEAD" else head + response.body)
+        self._connection.transport.write(head if self.method == "HEAD" else head + response.body)
 
     def begin(self, headers: Mapping[str, str], content_type: str) -> None:
-        """Answer with what is going to be written. Its head leaves together with the first of it if that is here at
-        once, for every write costs the client a look, and alone if it is not."""
-        self.begun = True
-        self.lasting = self.lasting and self.framed
-        length = "transfer-encoding: chunked\r\n" if self.framed else ""
-        self._lead = self._head(200, headers, content_type, length)
-        self.loop.call_soon(self._send_lead)
+        """Start a streamed response. Its head is sent together with the first chunk if that is written within the same
+        loop iteration, because each write wakes the client; otherwise it is sent alone."""
+        self.response_started = True
+        self.keep_alive = self.keep_alive and self.chunked
+        length = "transfer-encoding: chunked\r\n" if self.chunked else ""
+        self._pending_head = self._head(200, headers, content_type, length)
+        self.loop.call_soon(self._send_pending_head)
 
-    def _send_lead(self) -> None:
-        if self._lead:
+    def _send_pending_head(self) -> None:
+        if self._pending_head:
             self._send(b"")
 
     def _send(self, data: bytes) -> None:
-        lead, self._lead = self._lead, b""
-        if not self._line.transport.is_closing():
-            self._line.transport.write(lead + data)
+        head, self._pending_head = self._pending_head, b""
+        if not self._connection.transport.is_closing():
+            self._connection.transport.write(head + data)
 
     def write(self, data: bytes) -> bool:
-        """Send a piece; whether that is enough until ``drain`` is over."""
-        line = self._line
-        piece = PIECE % (len(data), data) if self.framed else data
-        if self._lead:
-            self._send(piece)
-        elif not line.transport.is_closing():
-            line.transport.write(piece)
-        return line.blocked is not None
+        """Send a chunk. Returns whether the caller should await ``drain`` before writing more."""
+        connection = self._connection
+        chunk = CHUNK % (len(data), data) if self.chunked else data
+        if self._pending_head:
+            self._send(chunk)
+        elif not connection.transport.is_closing():
+            connection.transport.write(chunk)
+        return connection.drained is not None
 
     def end(self, data: bytes = b"") -> None:
-        """Send the last piece, if there is one: that was all."""
-        self.answered = True
-        piece = PIECE % (len(data), data) if self.framed and data else data
-        self._send(piece + END if self.framed else piece)
+        """Send the last chunk, if any, and end the stream."""
+        self.response_complete = True
+        chunk = CHUNK % (len(data), data) if self.chunked and data else data
+        self._send(chunk + LAST_CHUNK if self.chunked else chunk)
 
     @property
-    def blocked(self) -> bool:
-        return self._line.blocked is not None
+    def is_blocked(self) -> bool:
+        """Whether writing is paused: the client reads too slowly."""
+        return self._connection.drained is not None
 
     async def drain(self) -> None:
-        """Until the client has taken what was written."""
-        if self._line.blocked is not None:
-            await self._line.blocked
+        """Wait until the client has read what was written."""
+        if self._connection.drained is not None:
+            await self._connection.drained
 
     def _head(self, status: int, headers: Mapping[str, str], content_type: str, length: str) -> bytes:
-        self.lasting = self.lasting and self.whole and not self._line.closing
-        connection = "" if self.lasting and self.framed else CONNECTION[self.lasting]
-        told = "".join([f"{name}: {value}\r\n" for name, value in headers.items() if value.isprintable()])
-        opening = open_head(int(time.time()), status, content_type)
-        return f"{opening}{length}{connection}{told}\r\n".encode("utf-8", "surrogateescape")
+        self.keep_alive = self.keep_alive and self.body_complete and not self._connection.is_draining
+        connection = "" if self.keep_alive and self.chunked else CONNECTION[self.keep_alive]
+        lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items() if value.isprintable()])
+        start = format_head_start(int(time.time()), status, content_type)
+        return f"{start}{length}{connection}{lines}\r\n".encode("utf-8", "surrogateescape")
 
 
 @lru_cache(maxsize=64)
-def open_head(now: int, status: int, content_type: str) -> str:
-    """How the heads of all answers begin that are given in the same second."""
-    return f"HTTP/1.1 {status} {REASONS.get(status, '')}\r\n{tell_date(now)}\r\ncontent-type: {content_type}\r\n"
+def format_head_start(now: int, status: int, content_type: str) -> str:
+    """The start of a response head; the same for all responses of one second, status and type."""
+    return f"HTTP/1.1 {status} {REASONS.get(status, '')}\r\n{format_date(now)}\r\ncontent-type: {content_type}\r\n"
 
 
-def tell_date(now: int) -> str:
+def format_date(now: int) -> str:
+    """The Date header, in English whatever the locale."""
     at = time.gmtime(now)
     day, month = DAYS[at.tm_wday], MONTHS[at.tm_mon - 1]
     return f"date: {day}, {at.tm_mday:02} {month} {at.tm_year} {at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02} GMT"
 
 
 @lru_cache(maxsize=256)
-def take_apart(target: bytes) -> tuple[str, Mapping[str, str]]:
-    """The path and the query of what was asked for. Of a name that is given twice the first counts."""
-    told = target.decode("utf-8", "surrogateescape")
-    if not told.startswith("/"):  # as a proxy is asked
-        told = "/" + told.partition("://")[2].partition("/")[2]
-    path, _, query = told.partition("?")
+def split_target(target: bytes) -> tuple[str, Mapping[str, str]]:
+    """The path and the query of a request target. The first of duplicate query parameters counts."""
+    text = target.decode("utf-8", "surrogateescape")
+    if not text.startswith("/"):  # absolute form, as sent to a proxy
+        text = "/" + text.partition("://")[2].partition("/")[2]
+    path, _, query = text.partition("?")
     return unquote(path), dict(reversed(parse_qsl(query, keep_blank_values=True)))
 
 
-def unpack(body: bytes, packed: str, limit: int) -> bytes:
-    if packed not in PACKED:
-        raise RequestError(f"A body that is packed as {packed!a} cannot be read; {', '.join(PACKED)} can.")
-    unpacking = Decompressor()
+def decompress(body: bytes, encoding: str, limit: int) -> bytes:
+    """Decompress a body. Raises: RequestError if that fails or the result is larger than ``limit`` bytes."""
+    if encoding not in ENCODINGS:
+        raise RequestError(f"The content encoding {encoding!a} is not supported; use {', '.join(ENCODINGS)}.")
+    decompressor = Decompressor()
     try:
-        told = unpacking.feed(body, limit)
+        plain = decompressor.feed(body, limit)
     except zlib.error:
-        told = b""
-    if not told or not unpacking.over:
-        raise RequestError("The body cannot be unpacked, or is too large.")
-    return told
+        plain = b""
+    if not plain or not decompressor.is_complete:
+        raise RequestError("The body cannot be decompressed, or is too large.")
+    return plain

@@ -1,4 +1,4 @@
-"""The life of the server: start, listen, and an end that lets open answers finish."""
+"""Server lifecycle: start, serve, graceful shutdown."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from toolglot.reading.reader import Reader
 from toolglot.server.app import Gateway
 from toolglot.server.listener import Listener
 
-COLLECTED_AT = 20_000
+GC_THRESHOLD = 20_000
 MALLOC_OPTIONS = {-3: 4 << 20, -1: 16 << 20}
-"""glibc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD. By default a buffer of 128 KB or more is given back to the system when
-it is freed, and every request of that size pays for the page faults of new memory."""
+"""glibc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD. By default free() returns buffers of 128 KB or more to the system, and
+every request of that size pays for the page faults of new memory."""
 
 
 async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
-    """Serve until a signal says stop; ``ready`` is told the address."""
+    """Serve until SIGINT or SIGTERM; ``ready`` is called with the address."""
     log_to(level=settings.server.log_level)
     offload.shorten_switch_interval()
     stop = asyncio.Event()
@@ -40,14 +40,14 @@ async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
             loop.add_signal_handler(number, stop.set)
     warm_up(settings)
     async with listening(settings) as address:
-        settle_memory()
+        tune_memory()
         ready(address)
         await stop.wait()
 
 
 @asynccontextmanager
 async def listening(settings: Settings) -> AsyncIterator[str]:
-    """A gateway that serves as long as the context lasts; its address."""
+    """Serve within the context; yields the address."""
     secrets = [secret for upstream in settings.upstreams for secret in upstream.secrets]
     telemetry = Telemetry(log_bodies=settings.server.log_bodies, known_secrets=secrets)
     gateway, server = Gateway(settings, telemetry), settings.server
@@ -61,50 +61,50 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
 
 
 def warm_up(settings: Settings) -> None:
-    """Compile what the first requests would have to wait for. Nothing to do where it was done in a parent process."""
+    """Fill the caches that the first requests would wait for. Does nothing if a parent process has done it."""
     for dialect in list_dialects(settings):
         warm_dialect(dialect)
 
 
 def list_dialects(settings: Settings) -> list[str]:
-    """The dialects that will be spoken, as far as the settings tell."""
+    """The dialects that the configured models use."""
     named = [settings.model_for(model.name)[0].dialect for model in settings.models]
     return list(dict.fromkeys([*named, DEFAULT_DIALECT]))
 
 
 def warm_dialect(dialect: str) -> None:
-    """Do once what each request in this dialect does: describe a tool, write an earlier call, and read a new one."""
-    kinds: tuple[dict[str, Any], ...] = (
+    """Do once what each request in this dialect does: describe a tool, write an earlier call, read a new call."""
+    schemas: tuple[dict[str, Any], ...] = (
         {"type": "string"},
         {"type": "integer"},
         {"type": "boolean"},
         {"type": "array", "items": {"type": "string"}},
     )
     values = ("Hello\n", 1, True, ["a"])
-    keys = ("path", "limit", "force", "items")  # they begin as marks do that are compiled when they are met
-    tool = Tool("warm_up", "", {"type": "object", "properties": dict(zip(keys, kinds, strict=True))})
+    keys = ("path", "limit", "force", "items")  # their first letters are those of marks that are compiled on first use
+    tool = Tool("warm_up", "", {"type": "object", "properties": dict(zip(keys, schemas, strict=True))})
     call = ToolCall("1", tool.name, json.dumps(dict(zip(keys, values, strict=True))))
     messages = (
         Message("user", (Text("Hello <b> [1]: {}\n"),)),
         Message("assistant", (call,)),
         Message("tool", (ToolResult("1", tool.name, (Text("Hello <b> {}\n"),)),)),
     )
-    ask = Conversation("", messages, (tool,))
+    conversation = Conversation("", messages, (tool,))
     find_quotations(list_quotable(messages), (tool.name,))
-    written = render_as_text(ask, dialect).conversation.messages[-2].text
+    written = render_as_text(conversation, dialect).conversation.messages[-2].text
     reader = Reader(compile_tools((tool,), ()), options=Options(parallel=False))
     for piece in ("Hello\n", *written):
         reader.feed(piece)
     reader.close()
 
 
-def settle_memory() -> None:
-    """What was made at the start stays: the collector need not look at it again, and need not come so often. Freed
-    memory is kept for the next request."""
-    with suppress(AttributeError, OSError, TypeError):  # only glibc has it
+def tune_memory() -> None:
+    """Tune memory for serving: exclude start-up objects from garbage collection, collect less often, and keep freed
+    memory for the next request."""
+    with suppress(AttributeError, OSError, TypeError):  # only glibc has mallopt
         set_option = ctypes.CDLL(None).mallopt
         for option, size in MALLOC_OPTIONS.items():
             set_option(option, size)
     gc.collect()
     gc.freeze()
-    gc.set_threshold(COLLECTED_AT, 20, 50)
+    gc.set_threshold(GC_THRESHOLD, 20, 50)

@@ -1,8 +1,8 @@
-"""One client being answered: bytes from the upstream in, bytes to the client out.
+"""Turns an upstream's response into the client's: upstream bytes in, client bytes out.
 
-Strategy. One write to the client for each read from the upstream. The head of the answer waits for the upstream's, so
-that its status can be kept, but never longer than one heartbeat; from then on errors travel inside the stream. A timer
-looks after silence for the whole life of a stream, because a task of its own would cost every stream more.
+Strategy. One write to the client for each read from the upstream. The response head waits for the upstream's head, so
+that an error status can be passed on, but never longer than one heartbeat; from then on errors are sent within the
+stream. One timer per stream sends heartbeats; a task per stream would cost more.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from toolglot.gateway import response_pipeline as answers
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.response_streams import Stream, TranslatedStream, open_stream
 from toolglot.server.http_request import Request, Response
-from toolglot.server.upstream.connection import Take, UpstreamResponse
+from toolglot.server.upstream.connection import Consumer, UpstreamResponse
 
 REQUEST_ID = "x-request-id"
-KEPT_VALUE = re.compile(r"\d{1,12}(?:\.\d{1,6})?|\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", re.ASCII)
-"""A number, or a date."""
-KEPT_HEADERS = ("retry-after", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests")
-TOO_LONG = re.compile(r"context[ _](?:size|length|window)|maximum context", re.IGNORECASE)
-"""What servers say of a request that does not fit."""
-TOO_SMALL = (
+FORWARDED_VALUE = re.compile(r"\d{1,12}(?:\.\d{1,6})?|\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", re.ASCII)
+"""A number or an HTTP date."""
+FORWARDED_HEADERS = ("retry-after", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests")
+CONTEXT_EXCEEDED = re.compile(r"context[ _](?:size|length|window)|maximum context", re.IGNORECASE)
+"""Found in the errors of servers for a request that exceeds the context window."""
+MODEL_TOO_SMALL = (
     ". This model is too small for such a request, as agents make them: start the gateway in front of a larger one"
     " ('toolglot serve --base-url ...')."
 )
@@ -33,110 +33,110 @@ STREAM_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
 class Responder:
-    """One client being answered. What it gives back is the answer, if that was not written to the client already."""
+    """Answers one request. Its methods return the response, or None if it was already written to the client."""
 
-    def __init__(self, request: Request, exchange: Exchange, heartbeat: float) -> None:
+    def __init__(self, request: Request, exchange: Exchange, heartbeat_seconds: float) -> None:
         self.request = request
         self.exchange = exchange
-        self.watch = exchange.recorder
-        self.heartbeat = heartbeat
+        self.recorder = exchange.recorder
+        self.heartbeat_seconds = heartbeat_seconds
         self.loop = request.loop
         self.stream: Stream | None = None
-        self.spoke = self.loop.time()
-        self.timer = self.loop.call_later(heartbeat, self.look) if exchange.streamed else None
+        self.last_write = self.loop.time()
+        self.timer = self.loop.call_later(heartbeat_seconds, self.heartbeat) if exchange.streamed else None
 
-    async def answer(self, reply: UpstreamResponse) -> Response | None:
-        if 300 <= reply.status < 400:
-            raise UpstreamError(f"The upstream answered with status {reply.status}: it may have moved.")
-        if reply.status >= 400:
-            raise self.describe_refusal(reply, await reply.whole())
+    async def answer(self, response: UpstreamResponse) -> Response | None:
+        if 300 <= response.status < 400:
+            raise UpstreamError(f"The upstream answered with status {response.status}: it may have moved.")
+        if response.status >= 400:
+            raise self.decode_refusal(response, await response.read())
         if not self.exchange.streamed:
-            return await self.answer_whole(reply)
-        if await reply.is_streamed(self.exchange.upstream_wire.stream_type):
-            await self.pump(reply)
+            return await self.answer_whole(response)
+        if await response.is_streamed(self.exchange.upstream_wire.stream_type):
+            await self.stream_body(response)
         else:
-            await self.answer_late_whole(reply)
+            await self.answer_stream_from_whole(response)
         return None
 
-    def describe_refusal(self, reply: UpstreamResponse, body: bytes) -> UpstreamResponseError:
-        """The upstream's error as it may be told: upstreams repeat keys in any field of it."""
+    def decode_refusal(self, response: UpstreamResponse, body: bytes) -> UpstreamResponseError:
+        """The upstream's error, redacted: upstreams may repeat keys in any of its fields."""
         upstream, secrets = self.exchange.route.upstream, self.exchange.secrets
         try:
-            error = self.exchange.upstream_wire.decode_error(reply.status, body)
+            error = self.exchange.upstream_wire.decode_error(response.status, body)
         except RecursionError:
-            error = UpstreamResponseError(f"The upstream answered with status {reply.status}.", reply.status)
-        if reply.status == HTTPStatus.UNAUTHORIZED:
+            error = UpstreamResponseError(f"The upstream answered with status {response.status}.", response.status)
+        if response.status == HTTPStatus.UNAUTHORIZED:
             error.message = f"Upstream {upstream.name!r} refused the API key that it was sent: {error.message}"
-        if TOO_LONG.search(f"{error.kind} {error.message}"):
-            self.watch.notes.append("the request is larger than the context of the model")
-            error.message += TOO_SMALL if upstream.coached else ""
+        if CONTEXT_EXCEEDED.search(f"{error.kind} {error.message}"):
+            self.recorder.notes.append("the request is larger than the context of the model")
+            error.message += MODEL_TOO_SMALL if upstream.coached else ""
         error.message = redact(error.message, secrets)
         error.code = redact_code(error.code, secrets) or UpstreamResponseError.code
         error.kind = redact_code(error.kind, secrets) or None
-        told = {name: reply.headers[name].strip() for name in KEPT_HEADERS if name in reply.headers}
-        error.headers = {name: value for name, value in told.items() if KEPT_VALUE.fullmatch(value)}
+        headers = {name: response.headers[name].strip() for name in FORWARDED_HEADERS if name in response.headers}
+        error.headers = {name: value for name, value in headers.items() if FORWARDED_VALUE.fullmatch(value)}
         return error
 
-    async def answer_whole(self, reply: UpstreamResponse) -> Response:
-        streamed = await reply.is_streamed(self.exchange.upstream_wire.stream_type)
-        given = await reply.whole()
-        body = await offload.run(len(given) >= offload.LARGE_ANSWER, answers.reply, self.exchange, given, streamed)
-        self.watch.sent(body)
+    async def answer_whole(self, response: UpstreamResponse) -> Response:
+        streamed = await response.is_streamed(self.exchange.upstream_wire.stream_type)
+        body = await response.read()
+        body = await offload.run(len(body) >= offload.LARGE_ANSWER, answers.reply, self.exchange, body, streamed)
+        self.recorder.count_bytes(body)
         return Response(body, headers=self.headers(whole=True))
 
-    async def answer_late_whole(self, reply: UpstreamResponse) -> None:
-        """A stream was asked for and the upstream answers in one piece."""
+    async def answer_stream_from_whole(self, response: UpstreamResponse) -> None:
+        """Answer a streaming request from a complete upstream response."""
         stream = self.stream if isinstance(self.stream, TranslatedStream) else TranslatedStream(self.exchange)
         self.stream = stream
-        given = await reply.whole()
-        out = await offload.run(len(given) >= offload.LARGE_ANSWER, stream.convert_whole, given)
+        body = await response.read()
+        out = await offload.run(len(body) >= offload.LARGE_ANSWER, stream.convert_whole, body)
         self.begin()
         self.end(out)
 
-    async def pump(self, reply: UpstreamResponse) -> None:
+    async def stream_body(self, response: UpstreamResponse) -> None:
         self.begin()
         stream = self.open_stream()
         try:
-            await reply.pour(self.pass_on(stream, reply), self.request.drain)
+            await response.stream_to(self.make_consumer(stream, response), self.request.drain)
         except ToolglotError as error:
             self.fail(error)
             return
-        if not self.request.answered:
+        if not self.request.response_complete:
             self.end(stream.close())
-        if not reply.over:
-            await reply.part()
+        if not response.ended:
+            await response.drain_tail()
 
-    def pass_on(self, stream: Stream, reply: UpstreamResponse) -> Take:
-        """What is done with each piece."""
-        feed, write, sent, now = stream.feed, self.request.write, self.watch.sent, self.loop.time
+    def make_consumer(self, stream: Stream, response: UpstreamResponse) -> Consumer:
+        """The callback for each chunk of the upstream's body (hot path)."""
+        feed, write, count_bytes, now = stream.feed, self.request.write, self.recorder.count_bytes, self.loop.time
 
-        def take(piece: bytes) -> bool:
-            out = feed(piece)
+        def consume(chunk: bytes) -> bool:
+            out = feed(chunk)
             if stream.over:
                 self.end(out + stream.close())
-                reply.leave()
+                response.stop()
                 return False
             if not out:
                 return False
-            if not self.watch.chunks:
+            if not self.recorder.chunks:
                 self.exchange.commit()
-            self.spoke = now()
-            sent(out)
+            self.last_write = now()
+            count_bytes(out)
             return write(out)
 
-        return take
+        return consume
 
     def fail(self, error: ToolglotError) -> None:
-        """Tell the error inside the stream; if that has not begun, as a reply of its own."""
-        if not self.request.begun or self.exchange.may_fall_back(error):
+        """Send the error within the stream. Raises it if no stream has started, or a retry is possible."""
+        if not self.request.response_started or self.exchange.may_fall_back(error):
             raise error
         stream = self.open_stream()
         if not stream.over:
-            self.watch.error = error.code
+            self.recorder.error = error.code
         self.end(stream.fail(error))
 
     def restart(self) -> None:
-        """The upstream is asked again."""
+        """Reset the stream: the upstream is asked again."""
         if isinstance(self.stream, TranslatedStream):
             self.stream.restart()
 
@@ -148,41 +148,41 @@ class Responder:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def headers(self, whole: bool = False) -> dict[str, str]:
-        route, watch = self.exchange.route, self.watch
-        headers = {REQUEST_ID: watch.request_id, "x-toolglot-mode": watch.mode}
+        route, recorder = self.exchange.route, self.recorder
+        headers = {REQUEST_ID: recorder.request_id, "x-toolglot-mode": recorder.mode}
         if self.exchange.prompted is not None:
-            headers["x-toolglot-dialect"] = (watch.read_as or [route.dialect])[0]
+            headers["x-toolglot-dialect"] = (recorder.read_as or [route.dialect])[0]
         if whole:
-            headers["x-toolglot-repairs"] = ",".join(watch.repairs)
+            headers["x-toolglot-repairs"] = ",".join(recorder.repairs)
         return headers
 
     def begin(self) -> None:
-        if not self.request.begun:
+        if not self.request.response_started:
             self.request.begin(STREAM_HEADERS | self.headers(), self.exchange.stream_type)
 
     def end(self, out: bytes = b"") -> None:
-        """The last words, once."""
-        if not self.request.answered:
-            self.over()
+        """Write the end of the stream, once."""
+        if not self.request.response_complete:
+            self.cancel_heartbeat()
             if out:
-                self.watch.sent(out)
+                self.recorder.count_bytes(out)
             self.request.end(out)
 
-    def over(self) -> None:
+    def cancel_heartbeat(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
 
-    # -- silence -------------------------------------------------------------------------------------------------------
+    # -- heartbeats ----------------------------------------------------------------------------------------------------
 
-    def look(self) -> None:
-        """Has the client been left without a word for too long?"""
-        quiet = self.loop.time() - self.spoke
-        if quiet >= self.heartbeat:
-            self.spoke = self.loop.time()
+    def heartbeat(self) -> None:
+        """Send a heartbeat if nothing was written for the heartbeat interval; schedule the next check."""
+        quiet = self.loop.time() - self.last_write
+        if quiet >= self.heartbeat_seconds:
+            self.last_write = self.loop.time()
             quiet = 0.0
             self.begin()
             sign = self.open_stream().heartbeat()
-            if sign and not self.request.blocked:
+            if sign and not self.request.is_blocked:
                 self.request.write(sign)
-        self.timer = self.loop.call_later(self.heartbeat - quiet, self.look)
+        self.timer = self.loop.call_later(self.heartbeat_seconds - quiet, self.heartbeat)

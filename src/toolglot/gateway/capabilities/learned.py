@@ -1,9 +1,9 @@
-"""What was learned about native tools: where they do not work, on what evidence, and until when that is believed.
+"""Learned failures of native tools: which models of which upstreams, on what evidence, and until when.
 
-Strategy. A lesson says that tools have to be text for one model of one upstream. It is learned at once when the
-upstream refuses tools or cannot read its own model's calls, and after the second time in a row when calls come as text.
-It is believed for a while, then native tools are tried again. Lessons are few, so they live in one small file of JSON,
-written as a whole and put in place at once; what another process has written is read before, and kept if it is newer.
+Strategy. A learned failure means that tools have to be text for one model of one upstream. It is recorded at once when
+the upstream refuses tools or cannot parse its own model's calls, and after the second time in a row when calls arrive
+as text. After a cool-down it expires, and native tools are tried again. Failures are few, so they are stored in one
+small JSON file, which is replaced atomically; entries of other processes are merged first, the newer ones win.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ FILE_NAME: Final = "learned.json"
 MEMORY_ONLY: Final = "none"
 LEAKED: Final = "leaked"
 LEAKS: Final = 2
-"""Answers in a row with calls as text after which tools are text."""
+"""Answers in a row with calls as text after which tools are sent as text."""
 
 EVIDENCE_LENGTH: Final = 300
-FRESH: Final = 2.0
-"""Seconds for which the file is not looked at again."""
+RELOAD_SECONDS: Final = 2.0
+"""Seconds between two checks of the file for changes."""
 
-KEPT: Final = 1000
+MAX_ENTRIES: Final = 1000
 LOG = logging.getLogger("toolglot.experience")
 Key: TypeAlias = tuple[str, str]
 
@@ -49,7 +49,7 @@ class LearnedFailure:
 
 
 def find_folder(setting: str, environ: Mapping[str, str]) -> Path | None:
-    """The folder for what is to survive a restart: as set, else where the system wants it; none for memory only."""
+    """The state folder: the setting, else the XDG state directory; None to keep state in memory only."""
     if setting == MEMORY_ONLY:
         return None
     if setting:
@@ -59,57 +59,57 @@ def find_folder(setting: str, environ: Mapping[str, str]) -> Path | None:
 
 
 class LearnedFailures:
-    """All lessons. ``cool_down`` is how long one is believed; without a folder they end with the process."""
+    """All learned failures. They expire after ``cool_down`` seconds; without a folder they end with the process."""
 
     def __init__(self, folder: Path | None = None, cool_down: float = 3600.0) -> None:
         self.path = folder / FILE_NAME if folder else None
         self.cool_down = cool_down
-        self.lessons: dict[Key, LearnedFailure] = {}
+        self.failures: dict[Key, LearnedFailure] = {}
         self._leaks: dict[Key, int] = {}
-        self._looked = float("-inf")
+        self._last_check = float("-inf")
         self._stamp: tuple[int, int] | None = None
 
     def recall(self, address: str, model: str, now: float) -> LearnedFailure | None:
-        """What is believed of this model."""
+        """The unexpired failure of this model, if any."""
         self._refresh(now)
-        lesson = self.lessons.get(_key(address, model))
-        return lesson if lesson is not None and lesson.expires > now else None
+        failure = self.failures.get(_key(address, model))
+        return failure if failure is not None and failure.expires > now else None
 
     def recall_all(self, now: float) -> list[LearnedFailure]:
         self._refresh(now)
-        return [lesson for lesson in self.lessons.values() if lesson.expires > now]
+        return [failure for failure in self.failures.values() if failure.expires > now]
 
     def learn(self, address: str, model: str, kind: str, evidence: str, now: float) -> LearnedFailure:
         key = _key(address, model)
-        lesson = LearnedFailure(*key, kind, " ".join(evidence.split())[:EVIDENCE_LENGTH], now, now + self.cool_down)
+        failure = LearnedFailure(*key, kind, " ".join(evidence.split())[:EVIDENCE_LENGTH], now, now + self.cool_down)
         self._leaks.pop(key, None)
         self._read()
-        self.lessons[key] = lesson
+        self.failures[key] = failure
         self._write(now)
-        return lesson
+        return failure
 
     def count_leak(self, address: str, model: str, dialect: str, now: float) -> LearnedFailure | None:
-        """Calls came as text from a model that was given tools natively; what that teaches, if it does."""
+        """Count calls that arrived as text from a model with native tools. Returns the failure if one is recorded."""
         key = _key(address, model)
         leaks = self._leaks[key] = self._leaks.pop(key, 0) + 1
-        if len(self._leaks) > KEPT:
+        if len(self._leaks) > MAX_ENTRIES:
             del self._leaks[next(iter(self._leaks))]
         if leaks < LEAKS:
             return None
         return self.learn(address, model, LEAKED, f"calls came as text ({dialect}) {leaks} times in a row", now)
 
     def count_success(self, address: str, model: str) -> None:
-        """A call came natively."""
+        """Reset the count of leaks: a native call arrived."""
         if self._leaks:
             self._leaks.pop(_key(address, model), None)
 
     # -- the file ------------------------------------------------------------------------------------------------------
 
     def _refresh(self, now: float) -> None:
-        """Other processes learn too."""
-        if self.path is None or 0 <= now - self._looked < FRESH:
+        """Reload the file if another process has changed it."""
+        if self.path is None or 0 <= now - self._last_check < RELOAD_SECONDS:
             return
-        self._looked = now
+        self._last_check = now
         try:
             seen = self.path.stat()
         except OSError:
@@ -122,17 +122,19 @@ class LearnedFailures:
         if self.path is None:
             return
         try:
-            told = json.loads(self.path.read_bytes())
+            content = json.loads(self.path.read_bytes())
         except (OSError, ValueError, RecursionError):
             return
-        for lesson in _decode(told):
-            known = self.lessons.get((lesson.address, lesson.model))
-            if known is None or known.learned < lesson.learned:
-                self.lessons[lesson.address, lesson.model] = lesson
+        for failure in _decode(content):
+            known = self.failures.get((failure.address, failure.model))
+            if known is None or known.learned < failure.learned:
+                self.failures[failure.address, failure.model] = failure
 
     def _write(self, now: float) -> None:
-        kept = sorted((one for one in self.lessons.values() if one.expires > now), key=lambda one: one.learned)[-KEPT:]
-        self.lessons = {(one.address, one.model): one for one in kept}
+        kept = sorted((one for one in self.failures.values() if one.expires > now), key=lambda one: one.learned)[
+            -MAX_ENTRIES:
+        ]
+        self.failures = {(one.address, one.model): one for one in kept}
         if self.path is None:
             return
         draft = self.path.with_name(f"{FILE_NAME}.{os.getpid()}")
@@ -141,23 +143,23 @@ class LearnedFailures:
             draft.write_text(json.dumps({"lessons": [asdict(one) for one in kept]}, indent=1) + "\n", "utf-8")
             draft.replace(self.path)
         except OSError as error:
-            LOG.warning("what was learned could not be kept in %s: %s", self.path, error.strerror)
+            LOG.warning("learned failures cannot be saved to %s: %s", self.path, error.strerror)
 
 
 def _key(address: str, model: str) -> Key:
-    """An address without the name, password and query that it may hold, and the model."""
+    """The address without user name, password and query, and the model."""
     parts = urlsplit(address)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")), model
 
 
-def _decode(told: Any) -> Iterable[LearnedFailure]:
-    """The lessons in a file; what does not look like one is passed over."""
-    listed = told.get("lessons") if isinstance(told, dict) else None
+def _decode(content: Any) -> Iterable[LearnedFailure]:
+    """The failures in a file; invalid entries are skipped."""
+    listed = content.get("lessons") if isinstance(content, dict) else None
     for one in listed if isinstance(listed, list) else ():
         try:
-            words = [one[name] for name in ("address", "model", "kind", "evidence")]
+            texts = [one[name] for name in ("address", "model", "kind", "evidence")]
             times = [float(one[name]) for name in ("learned", "expires")]
         except (KeyError, TypeError, ValueError):
             continue
-        if all(isinstance(word, str) for word in words):
-            yield LearnedFailure(*words, *times)
+        if all(isinstance(text, str) for text in texts):
+            yield LearnedFailure(*texts, *times)

@@ -1,12 +1,12 @@
-"""What servers and models can do: rules with globs, kept as data in ``profiles.toml``.
+"""What servers and models can do: rules with globs, stored as data in ``profiles.toml``.
 
     profiles = load_profiles()
-    if profiles.needs_facts(address, model):        the server itself has to be asked
-        questions = profiles.ask(address, model)    what to ask it, and where
-        facts = profiles.read(answers)              what it told
-    rule = profiles.find(address, model, facts)     the first rule that fits
+    if profiles.needs_facts(address, model):                the server has to be queried
+        queries = profiles.list_queries(address, model)     the requests to send
+        facts = profiles.read_facts(bodies)                 what their responses say
+    rule = profiles.find(address, model, facts)             the first rule that matches
 
-Nothing here touches the network; who does is ``inquiry``.
+Nothing here uses the network; ``server.upstream.discovery`` sends the queries.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ QUIRKS: Final = (STRIPS_SPECIAL_TOKENS, NAMED_CHOICE_IS_AUTO, CHOICE_IGNORED, SI
 THOUGHTS: Final = ("reasoning_content", "reasoning")
 GRAMMAR: Final = "grammar"
 MESSAGE_LENGTH: Final = 4000
-"""How much of an error's text is looked at."""
+"""How many characters of an error's text are searched."""
 
 Facts: TypeAlias = Mapping[str, tuple[str, ...]]
-"""What a server told of itself: each a list of words, most of them of one."""
+"""What a server reports about itself: for each fact a list of values, mostly one."""
 
 NO_FACTS: Final[Facts] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Who it is about, and what they can do. ``number`` and ``source`` say where it stands."""
+    """Which servers and models it matches, and what they can do. ``number`` and ``source`` are its position."""
 
     name: str
     address: tuple[str, ...] = ()
@@ -60,24 +60,24 @@ class Rule:
     number: int = 0
     source: str = BUILT_IN.name
 
-    def concerns(self, hosts: Iterable[str], models: Iterable[str]) -> bool:
-        """Whether address and model fit; the facts are another matter."""
-        return _fits(self.address, hosts) and _fits(self.model, models)
+    def matches_names(self, hosts: Iterable[str], models: Iterable[str]) -> bool:
+        """Whether address and model match; facts are not considered."""
+        return _matches(self.address, hosts) and _matches(self.model, models)
 
-    def holds(self, facts: Facts) -> bool:
-        return all(_fits((glob,), facts.get(name, ())) for name, glob in self.facts.items())
+    def matches_facts(self, facts: Facts) -> bool:
+        return all(_matches((glob,), facts.get(name, ())) for name, glob in self.facts.items())
 
     def explain(self) -> str:
-        """Which rule it is, and what made it fit."""
+        """Which rule it is, and why it matches."""
         conditions = {"address": self.address, "model": self.model, **self.facts}
-        told = [f"{name} {_join(globs)}" for name, globs in conditions.items() if globs]
-        because = f", for {', '.join(told)}" if told else ""
+        matched = [f"{name} {_join(globs)}" for name, globs in conditions.items() if globs]
+        because = f", for {', '.join(matched)}" if matched else ""
         reason = f": {self.why}" if self.why else ""
         return f"rule {self.number} of {self.source} ({self.name}){because}{reason}"
 
 
-def _fits(globs: Sequence[str], words: Iterable[str]) -> bool:
-    return not globs or any(fnmatchcase(word.lower(), glob.lower()) for word in words for glob in globs)
+def _matches(globs: Sequence[str], values: Iterable[str]) -> bool:
+    return not globs or any(fnmatchcase(value.lower(), glob.lower()) for value in values for glob in globs)
 
 
 def _join(globs: str | Sequence[str]) -> str:
@@ -85,8 +85,8 @@ def _join(globs: str | Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One request to a server about itself."""
+class Query:
+    """One request that asks a server about itself."""
 
     method: str
     url: str
@@ -94,8 +94,8 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a kind of server is asked about itself, and what its answer tells."""
+class ServerProbe:
+    """The query for one kind of server (``[[look]]``), and the facts in its response."""
 
     server: str
     ask: str
@@ -103,44 +103,44 @@ class Look:
     body: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
 
-    def question(self, address: str, model: str) -> Question:
+    def make_query(self, address: str, model: str) -> Query:
         method, _, path = self.ask.partition(" ")
-        url = _root(address) + path.replace("{model}", quote(model, safe=""))
-        return Question(method, url, self.body.replace("{model}", json.dumps(model)).encode() or None)
+        url = _server_root(address) + path.replace("{model}", quote(model, safe=""))
+        return Query(method, url, self.body.replace("{model}", json.dumps(model)).encode() or None)
 
-    def read(self, answer: bytes) -> Facts:
-        """The facts in an answer; none if it is not from this kind of server."""
+    def read_facts(self, body: bytes) -> Facts:
+        """The facts in a response; none if it is not from this kind of server."""
         try:
-            told = json.loads(answer)
+            content = json.loads(body)
         except (ValueError, RecursionError):
             return NO_FACTS
-        if not isinstance(told, dict) or not all(name in told for name in self.has):
+        if not isinstance(content, dict) or not all(name in content for name in self.has):
             return NO_FACTS
-        found = {name: _words(_member(told, path)) for name, path in self.facts.items()}
-        return {SERVER: (self.server,)} | {name: words for name, words in found.items() if words}
+        found = {name: _as_texts(_member(content, path)) for name, path in self.facts.items()}
+        return {SERVER: (self.server,)} | {name: texts for name, texts in found.items() if texts}
 
 
-def _root(address: str) -> str:
-    """The address of a server, of which an upstream tells the part that answers chats."""
+def _server_root(address: str) -> str:
+    """The root of a server, from the base URL of its chat endpoint."""
     parts = urlsplit(address)
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/").removesuffix("/v1"), "", ""))
 
 
-def _member(told: Any, path: str) -> Any:
+def _member(content: Any, path: str) -> Any:
     for name in path.split("."):
-        told = told.get(name) if isinstance(told, dict) else None
-    return told
+        content = content.get(name) if isinstance(content, dict) else None
+    return content
 
 
-def _words(value: Any) -> tuple[str, ...]:
+def _as_texts(value: Any) -> tuple[str, ...]:
     values = value if isinstance(value, list) else [value]
-    words = (json.dumps(one) if isinstance(one, bool | int | float) else one for one in values)
-    return tuple(word for word in words if isinstance(word, str) and word)
+    texts = (json.dumps(one) if isinstance(one, bool | int | float) else one for one in values)
+    return tuple(text for text in texts if isinstance(text, str) and text)
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """What a server says when native tools do not work with it."""
+class ErrorPattern:
+    """Texts in a server's errors that mean native tools do not work with it (``[[trouble]]``)."""
 
     kind: str
     status: tuple[int, ...]
@@ -149,40 +149,42 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
+    """All rules, server probes and error patterns, in order of precedence."""
+
     rules: tuple[Rule, ...]
-    looks: tuple[Look, ...] = ()
-    troubles: tuple[Trouble, ...] = ()
+    probes: tuple[ServerProbe, ...] = ()
+    error_patterns: tuple[ErrorPattern, ...] = ()
 
     def find(self, address: str, model: str, facts: Facts = NO_FACTS) -> Rule:
-        """The first rule that fits; the last of all fits everything."""
+        """The first rule that matches; the last rule matches everything."""
         hosts, models = _names(address, model)
-        return next(rule for rule in self.rules if rule.concerns(hosts, models) and rule.holds(facts))
+        return next(rule for rule in self.rules if rule.matches_names(hosts, models) and rule.matches_facts(facts))
 
     def needs_facts(self, address: str, model: str) -> bool:
-        """Whether a rule that might fit depends on what the server tells."""
+        """Whether the first rule for address and model depends on facts of the server."""
         hosts, models = _names(address, model)
-        return bool(next(rule for rule in self.rules if rule.concerns(hosts, models)).facts)
+        return bool(next(rule for rule in self.rules if rule.matches_names(hosts, models)).facts)
 
-    def ask(self, address: str, model: str) -> list[Question]:
-        """What to ask a server about itself."""
-        return [look.question(address, model) for look in self.looks]
+    def list_queries(self, address: str, model: str) -> list[Query]:
+        """The requests that ask a server about itself, one for each probe."""
+        return [probe.make_query(address, model) for probe in self.probes]
 
-    def read(self, answers: Iterable[bytes]) -> Facts:
-        """What a server told in its answers to these questions."""
-        told = (look.read(answer) for look, answer in zip(self.looks, answers, strict=True) if answer)
-        return next(filter(None, told), NO_FACTS)
+    def read_facts(self, bodies: Iterable[bytes]) -> Facts:
+        """The facts in the responses to these queries; an empty body is no response."""
+        found = (probe.read_facts(body) for probe, body in zip(self.probes, bodies, strict=True) if body)
+        return next(filter(None, found), NO_FACTS)
 
-    def judge(self, text: str, status: int | None = None) -> str:
-        """The kind of trouble that an error's text tells of, if it does; an error inside a stream has no status."""
+    def classify_error(self, text: str, status: int | None = None) -> str:
+        """The kind of native-tool failure that an error's text shows, or ""; an error in a stream has no status."""
         text = text[:MESSAGE_LENGTH].lower()
-        for trouble in self.troubles:
-            if (status is None or status in trouble.status) and any(known in text for known in trouble.texts):
-                return trouble.kind
+        for pattern in self.error_patterns:
+            if (status is None or status in pattern.status) and any(known in text for known in pattern.texts):
+                return pattern.kind
         return ""
 
 
 def _names(address: str, model: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words that globs are tried on: host, host and port; model id, its last part."""
+    """The values that globs are matched with: host, host and port; model id, its last part."""
     parts = urlsplit(address)
     return (parts.hostname or "", parts.netloc.rpartition("@")[2]), (model, model.rpartition("/")[2])
 
@@ -238,12 +240,19 @@ NEEDED: Final = {"rule": ("name", "native"), "look": ("server", "ask", "has"), "
 
 
 def load_profiles(own: str = "") -> Profiles:
-    """The profiles of the house, behind those of a file of one's own, if there is one."""
+    """The built-in profiles, after those of the user's file ``own``, if any.
+
+    Raises: UsageError if the file cannot be read or is invalid.
+    """
     built_in = _read(BUILT_IN)
     if not own:
         return built_in
     front = _read(Path(own))
-    return Profiles(front.rules + built_in.rules, front.looks + built_in.looks, front.troubles + built_in.troubles)
+    return Profiles(
+        front.rules + built_in.rules,
+        front.probes + built_in.probes,
+        front.error_patterns + built_in.error_patterns,
+    )
 
 
 def _read(path: Path) -> Profiles:
@@ -257,8 +266,8 @@ def _read(path: Path) -> Profiles:
     rules = tuple(
         Rule(**row, number=number, source=path.name) for number, row in enumerate(_rows(document, "rule", path), 1)
     )
-    looks = tuple(Look(**row) for row in _rows(document, "look", path))
-    return Profiles(rules, looks, tuple(Trouble(**row) for row in _rows(document, "trouble", path)))
+    probes = tuple(ServerProbe(**row) for row in _rows(document, "look", path))
+    return Profiles(rules, probes, tuple(ErrorPattern(**row) for row in _rows(document, "trouble", path)))
 
 
 def _rows(document: Mapping[str, Any], name: str, path: Path) -> Iterable[dict[str, Any]]:

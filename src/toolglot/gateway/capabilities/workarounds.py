@@ -1,12 +1,12 @@
-"""What has to be put differently for some servers, by the names that profiles give their quirks.
+"""Changes to requests for servers with quirks, by the quirk names of the profiles.
 
-    strips_special_tokens   the marks of many dialects are special tokens; where tools are text they are asked for
-    named_choice_is_auto    a choice among the tools is taken for none: only the chosen ones are offered
-    choice_ignored          so is any choice: the same, and what must be done is said
-    signed_calls            its calls carry signatures that must come back, also on a wire that usually has none
+    strips_special_tokens   the marks of many dialects are special tokens; where tools are text, ask to keep them
+    named_choice_is_auto    the server ignores a choice of certain tools: offer only those
+    choice_ignored          the server ignores any choice: offer only the chosen tools, and demand a call in the prompt
+    signed_calls            calls carry signatures that must be sent back, even on a wire without signatures
 
-Thoughts of earlier turns go into the field that the server knows, and nowhere if it knows none. A call that is required
-of a model that writes text is held to by a grammar, where the server takes one.
+Reasoning of earlier turns goes into the field that the server supports, or is left out. If a call is required of a
+model that writes calls as text, a grammar enforces it where the server supports one.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from toolglot.prompting.grammar import build_grammar
 from toolglot.wires.translation import demand_call
 
 FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {STRIPS_SPECIAL_TOKENS: {"skip_special_tokens": False}}
-"""Quirks that are met with a further field where tools are text."""
+"""Additional request fields for quirks, where tools are text."""
 
 
-def add_fields(rule: Rule | None) -> dict[str, Any]:
-    """The fields that a server needs besides, where tools are text."""
+def quirk_fields(rule: Rule | None) -> dict[str, Any]:
+    """The additional request fields that a server needs where tools are text."""
     return {name: value for quirk in (rule.quirks if rule else ()) for name, value in FIELDS.get(quirk, {}).items()}
 
 
-def narrow(conversation: Conversation, rule: Rule) -> Conversation:
-    """The conversation with no tools but those that may be called, for a server that would not know; itself if that
-    changes nothing."""
+def restrict_tools(conversation: Conversation, rule: Rule) -> Conversation:
+    """The conversation with only the tools that may be called, for a server that ignores the tool choice; the same
+    object if nothing changes."""
     choice, ignored = conversation.choice, CHOICE_IGNORED in rule.quirks
     if choice == ToolChoice() or not conversation.tools:
         return conversation
@@ -54,19 +54,19 @@ def narrow(conversation: Conversation, rule: Rule) -> Conversation:
     return replace(conversation, messages=messages, tools=tools, choice=ToolChoice("auto" if ignored else choice.mode))
 
 
-def retell_thoughts(conversation: Conversation, rule: Rule) -> Conversation:
-    """Thoughts of earlier turns under the name of the field in which the server looks for them, or left out; and no
-    signatures, unless it is one that signs."""
+def adapt_reasoning(conversation: Conversation, rule: Rule) -> Conversation:
+    """Reasoning of earlier turns under the field name that the server supports, or left out; signatures are removed
+    unless the server signs."""
     if not any(isinstance(part, Reasoning) for message in conversation.messages for part in message.parts):
         return conversation
     messages = tuple(
-        replace(message, parts=tuple(told for part in message.parts if (told := _retell(part, rule)) is not None))
+        replace(message, parts=tuple(kept for part in message.parts if (kept := _adapt_part(part, rule)) is not None))
         for message in conversation.messages
     )
     return replace(conversation, messages=messages)
 
 
-def _retell(part: Part, rule: Rule) -> Part | None:
+def _adapt_part(part: Part, rule: Rule) -> Part | None:
     if not isinstance(part, Reasoning):
         return part
     if part.signature and SIGNED_CALLS in rule.quirks:
@@ -74,8 +74,8 @@ def _retell(part: Part, rule: Rule) -> Part | None:
     return replace(part, kind=rule.reasoning, signature="") if rule.reasoning and part.text else None
 
 
-def hold_to_call(speech: PromptedConversation, rule: Rule, dialect: str, *, parallel: bool) -> PromptedConversation:
-    """The speech with a grammar in which there is nothing but calls, if the server takes one."""
+def enforce_call(prompted: PromptedConversation, rule: Rule, dialect: str, *, parallel: bool) -> PromptedConversation:
+    """The conversation with a grammar that allows only calls, if the server supports grammars."""
     if rule.structured != GRAMMAR:
-        return speech
-    return add_grammar(speech, build_grammar(speech.tools, dialect, required=True, parallel=parallel))
+        return prompted
+    return add_grammar(prompted, build_grammar(prompted.tools, dialect, required=True, parallel=parallel))

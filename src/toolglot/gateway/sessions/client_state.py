@@ -1,4 +1,4 @@
-"""What is remembered of one client: answers that it may refer to, and seals that its wire cannot carry."""
+"""State kept for one client: responses that it may refer to, and signatures that its wire cannot carry."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.core.json_numbers import encode
-from toolglot.gateway.sessions.ttl_store import Drawer, TtlStore
+from toolglot.gateway.sessions.ttl_store import OwnedStore, TtlStore
 from toolglot.wires.json_fields import text_at
 from toolglot.wires.protocol import ClientRequest, Wire
 
 
 class ClientState(Struct, frozen=True):
-    """The memory of one client, who is known by a key."""
+    """The part of the store that belongs to one client, identified by its key."""
 
-    kept: TtlStore
+    store: TtlStore
     key: str
 
     def expand(self, wire: Wire, body: bytes, limit: int) -> bytes:
-        """The request with what it refers to in the place of the reference, as far as that is known; at most so many
-        bytes."""
+        """The request with references to earlier responses replaced by their content, as far as it is stored and the
+        request stays within ``limit`` bytes."""
         return body if wire.expand_request is None else wire.expand_request(body, self.find_answer, limit)
 
     def find_answer(self, answer_id: str) -> tuple[bytes, bytes] | None:
-        """The request and the items of an earlier answer, by its id or by that of an item."""
-        drawer = self.kept.open(self.key)
-        found: tuple[bytes, bytes] | str | None = drawer.find(("answer", answer_id))
+        """The request and the items of an earlier answer, by the id of the answer or of an item."""
+        own = self.store.open(self.key)
+        found: tuple[bytes, bytes] | str | None = own.find(("answer", answer_id))
         if isinstance(found, str):
-            whole: tuple[bytes, bytes] | None = drawer.find(("answer", found))
-            return whole
+            answer: tuple[bytes, bytes] | None = own.find(("answer", found))
+            return answer
         return found
 
-    def listen(self, asked: ClientRequest, body: bytes) -> ClientRequest:
-        """The request, whose answer will be known when the client refers to it."""
-        drawer = self.kept.open(self.key)
+    def store_answer(self, asked: ClientRequest, body: bytes) -> ClientRequest:
+        """The request with a callback that stores its answer, so that the client can refer to it later."""
+        own = self.store.open(self.key)
 
         def keep(answer_id: str, items: list[dict[str, Any]]) -> None:
-            told = encode(items)
-            drawer.keep(("answer", answer_id), (body, told), len(body) + len(told))
+            encoded = encode(items)
+            own.keep(("answer", answer_id), (body, encoded), len(body) + len(encoded))
             for item in items:
-                drawer.keep(("answer", text_at(item, "id")), answer_id, 0)
+                own.keep(("answer", text_at(item, "id")), answer_id, 0)
 
         return replace(asked, on_complete=keep)
 
-    def open_seals(self, address: str) -> Drawer:
-        """The seals of one upstream."""
-        return self.kept.open(self.key, address)
+    def open_signatures(self, address: str) -> OwnedStore:
+        """The signatures of one upstream."""
+        return self.store.open(self.key, address)

@@ -1,11 +1,11 @@
-"""Proofs of reasoning for clients whose wire has no place for them: taken from an answer, put back into the history.
+"""Reasoning signatures for clients whose wire has no field for them: stored with an answer, restored in the history.
 
-Strategy. A seal belongs to the step that it stands before: a call, or the text of an answer without calls. It is kept
-under that step, with the thoughts that it proves, and the client never sees it. When the client sends the step again
-as part of its history, thoughts and seal go in front of it as they were. A step is known again by two marks: the id of
-the call, or, for clients that know no ids, its place in the conversation (the words of the user before it, and how many
-answers came since); with either, name and arguments must be the same. A step that is not known again goes without
-seals, and its wire says what stands for them.
+Strategy. A signature belongs to the step that it precedes: a call, or the text of an answer without calls. It is stored
+under that step, together with the signed reasoning, and the client never sees it. When the client sends the step again
+in its history, reasoning and signature are inserted before it. A step is recognised by the id of the call or, for
+clients without ids, by its position in the conversation (the last user message, and the number of answers since); in
+both cases name and arguments must be the same. A step that is not recognised is sent without signatures, and its wire
+decides what to send instead.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from toolglot.core.events import (
     ReasoningSigned,
     TextDelta,
 )
-from toolglot.gateway.sessions.ttl_store import Drawer, Key, digest
+from toolglot.gateway.sessions.ttl_store import Key, OwnedStore, digest
 
 Thoughts: TypeAlias = tuple[tuple[Reasoning, bool], ...]
-"""Sealed thoughts, and of each whether it stood before text: that before its call or, without a call, all of it."""
+"""Signed reasoning; for each, whether it precedes the text (before the call or, without a call, all text)."""
 
 Kept: TypeAlias = tuple[tuple[bytes, ...], Thoughts]
-"""What they stood before, in the ways in which it is known again, and the thoughts."""
+"""The hashes by which the step is recognised, and the signed reasoning before it."""
 
 
 class TurnKey(Struct, frozen=True):
-    """Where in a conversation an answer stands: what the user said last, and how many answers came since."""
+    """The position of an answer in a conversation: a hash of the last user message, and the number of answers since."""
 
-    words: bytes = b""
+    user_text: bytes = b""
     answers: int = 0
 
     def after(self, message: Message) -> TurnKey:
@@ -50,30 +50,30 @@ class TurnKey(Struct, frozen=True):
         return replace(self, answers=self.answers + 1) if message.role == "assistant" else self
 
     def keys_of(self, call_id: str, number: int) -> tuple[Key, ...]:
-        """The keys of a call: its id, and its number in this place."""
-        here: Key = ("seal", self.words, self.answers, number)
-        return (("seal", call_id), here) if call_id else (here,)
+        """The keys of a call: its id, and its number within this answer."""
+        here: Key = ("signature", self.user_text, self.answers, number)
+        return (("signature", call_id), here) if call_id else (here,)
 
     @property
     def key(self) -> Key:
         """The key of an answer without calls."""
-        return "seal", self.words, self.answers, "text"
+        return "signature", self.user_text, self.answers, "text"
 
 
-def find_place(messages: Iterable[Message]) -> TurnKey:
-    """The place of the answer to these messages."""
-    place = TurnKey()
+def find_turn(messages: Iterable[Message]) -> TurnKey:
+    """The position of the answer to these messages."""
+    turn = TurnKey()
     for message in messages:
-        place = place.after(message)
-    return place
+        turn = turn.after(message)
+    return turn
 
 
 def _describe(call: ToolCall) -> bytes:
     return digest(call.name, call.arguments)
 
 
-def _settle(call: ToolCall) -> bytes:
-    """A call so that the same ones are equal, however their arguments are written."""
+def _describe_normalised(call: ToolCall) -> bytes:
+    """A hash of a call that does not depend on how its arguments are formatted."""
     try:
         return digest(call.name, json.dumps(json.loads(call.arguments or "{}"), sort_keys=True))
     except (ValueError, RecursionError):
@@ -84,62 +84,61 @@ def _describe_text(text: str) -> bytes:
     return digest(text.strip())
 
 
-# -- from an answer ----------------------------------------------------------------------------------------------------
+# -- storing: from an answer -------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class _Called:
+class _OpenCall:
     id: str
     name: str
     thoughts: Thoughts
-    pieces: list[str] = field(default_factory=list)
+    fragments: list[str] = field(default_factory=list)
 
 
 class SignatureCollector:
-    """One answer, as the client is told it: its seals are kept."""
+    """Stores the signatures of one answer, from the events delivered to the client."""
 
-    def __init__(self, drawer: Drawer, place: TurnKey) -> None:
-        self.drawer = drawer
-        self.place = place
-        self.thinking: list[str] = []
-        self.sealed: list[tuple[Reasoning, int]] = []
-        self.said: list[str] = []
-        self.calls: dict[int, _Called] = {}
+    def __init__(self, store: OwnedStore, turn: TurnKey) -> None:
+        self.store = store
+        self.turn = turn
+        self.reasoning: list[str] = []
+        self.signed: list[tuple[Reasoning, int]] = []
+        self.texts: list[str] = []
+        self.calls: dict[int, _OpenCall] = {}
 
     def feed(self, events: list[Event]) -> list[Event]:
-        """The same events; what they seal is kept."""
-        self.see(events)
+        """Store the signatures in these events; returns the same events."""
+        self.observe(events)
         return events
 
-    def see(self, events: Iterable[Event]) -> None:
+    def observe(self, events: Iterable[Event]) -> None:
         for event in events:
             match event:
                 case TextDelta(text=text):
-                    self.said.append(text)
+                    self.texts.append(text)
                 case ReasoningDelta(text=text):
-                    self.thinking.append(text)
+                    self.reasoning.append(text)
                 case ReasoningSigned(signature=seal, kind=kind):
-                    self.sealed.append((Reasoning("".join(self.thinking), seal, kind), len(self.said)))
-                    self.thinking.clear()
+                    self.signed.append((Reasoning("".join(self.reasoning), seal, kind), len(self.texts)))
+                    self.reasoning.clear()
                 case CallStarted(index=index, id=call_id, name=name):
-                    self.calls[index] = _Called(call_id, name, self.take())
+                    self.calls[index] = _OpenCall(call_id, name, self.take_signed())
                 case CallArguments(index=index, fragment=fragment) if index in self.calls:
-                    self.calls[index].pieces.append(fragment)
+                    self.calls[index].fragments.append(fragment)
                 case CallEnded(index=index) if index in self.calls:
-                    called = self.calls.pop(index)
-                    if called.thoughts:
-                        call = ToolCall(called.id, called.name, "".join(called.pieces))
-                        self.keep(
-                            called.thoughts, (_describe(call), _settle(call)), self.place.keys_of(called.id, index)
-                        )
+                    ended = self.calls.pop(index)
+                    if ended.thoughts:
+                        call = ToolCall(ended.id, ended.name, "".join(ended.fragments))
+                        step = _describe(call), _describe_normalised(call)
+                        self.keep(ended.thoughts, step, self.turn.keys_of(ended.id, index))
                 case Finished():
-                    self.keep(self.take(), (_describe_text("".join(self.said)),), [self.place.key])
+                    self.keep(self.take_signed(), (_describe_text("".join(self.texts)),), [self.turn.key])
 
-    def take(self) -> Thoughts:
-        """The thoughts that have no step yet."""
-        taken = tuple((thought, at < len(self.said)) for thought, at in self.sealed)
-        self.sealed.clear()
-        self.thinking.clear()
+    def take_signed(self) -> Thoughts:
+        """The signed reasoning that belongs to no step yet."""
+        taken = tuple((thought, at < len(self.texts)) for thought, at in self.signed)
+        self.signed.clear()
+        self.reasoning.clear()
         return taken
 
     def keep(self, thoughts: Thoughts, step: tuple[bytes, ...], keys: Iterable[Key]) -> None:
@@ -147,47 +146,47 @@ class SignatureCollector:
         size = sum(len(thought.text) + len(thought.signature) for thought, _ in thoughts)
         if thoughts:
             for key in keys:
-                self.drawer.keep(key, kept, size)
+                self.store.keep(key, kept, size)
 
 
-# -- into the history --------------------------------------------------------------------------------------------------
+# -- restoring: into the history ---------------------------------------------------------------------------------------
 
 
-def restore(messages: Sequence[Message], drawer: Drawer) -> tuple[Message, ...]:
-    """The messages with the seals that are kept for them."""
-    place, restored = TurnKey(), []
+def restore(messages: Sequence[Message], store: OwnedStore) -> tuple[Message, ...]:
+    """The messages with the signed reasoning that is stored for them."""
+    turn, restored = TurnKey(), []
     for message in messages:
-        restored.append(_restore(message, place, drawer) if message.role == "assistant" else message)
-        place = place.after(message)
+        restored.append(_restore(message, turn, store) if message.role == "assistant" else message)
+        turn = turn.after(message)
     return tuple(restored)
 
 
-def _restore(message: Message, place: TurnKey, drawer: Drawer) -> Message:
-    said = [part for part in message.parts if not isinstance(part, Reasoning)]
+def _restore(message: Message, turn: TurnKey, store: OwnedStore) -> Message:
+    own = [part for part in message.parts if not isinstance(part, Reasoning)]
     steps: list[Part] = []
     start = number = 0  # of the step, which is a call with the text before it
-    for part in said:
+    for part in own:
         if isinstance(part, ToolCall):
-            steps[start:] = _surround(steps[start:], _find_call(drawer, part, place.keys_of(part.id, number)))
+            steps[start:] = _surround(steps[start:], _find_call(store, part, turn.keys_of(part.id, number)))
             number += 1
         steps.append(part)
         start = len(steps) if isinstance(part, ToolCall) else start
     if not message.calls and message.text:
-        kept: Kept | None = drawer.find(place.key)
+        kept: Kept | None = store.find(turn.key)
         if kept is not None and _describe_text(message.text) in kept[0]:
             steps = _surround(steps, kept[1])
-    return replace(message, parts=tuple(steps)) if len(steps) > len(said) else message
+    return replace(message, parts=tuple(steps)) if len(steps) > len(own) else message
 
 
 def _surround(parts: Sequence[Part], thoughts: Thoughts) -> list[Part]:
-    """The parts between the thoughts that came before and those that came after."""
+    """The parts, between the reasoning that precedes the text and the reasoning that follows it."""
     early = [thought for thought, before_text in thoughts if before_text]
     return [*early, *parts, *(thought for thought, before_text in thoughts if not before_text)]
 
 
-def _find_call(drawer: Drawer, call: ToolCall, keys: Iterable[Key]) -> Thoughts:
+def _find_call(store: OwnedStore, call: ToolCall, keys: Iterable[Key]) -> Thoughts:
     for key in keys:
-        kept: Kept | None = drawer.find(key)
-        if kept is not None and (_describe(call) in kept[0] or _settle(call) in kept[0]):
+        kept: Kept | None = store.find(key)
+        if kept is not None and (_describe(call) in kept[0] or _describe_normalised(call) in kept[0]):
             return kept[1]
     return ()

@@ -1,12 +1,12 @@
-"""What is kept for clients between their requests: a little, for a while, and for nobody else.
+"""In-memory LRU store with a size limit and a time to live, partitioned by owner.
 
-    kept = Keepsakes(time, most_bytes=64 << 20, seconds=14400)
-    drawer = kept.open("the client's key")
-    drawer.keep(("response", "resp_1"), value, size)
-    drawer.find(("response", "resp_1"))             None if it was put out, or never was there
+    store = TtlStore(time, most_bytes=64 << 20, seconds=14400)
+    own = store.open("the client's key")
+    own.keep(("response", "resp_1"), value, size)
+    own.find(("response", "resp_1"))                None if it was evicted or never stored
 
-Everything lives in memory. What was not used for the longest time is put out first, as soon as room is needed or its
-time is over, so whoever keeps something here must get along without it.
+Entries expire when they are not used for some time; the least recently used are evicted when the store is full. So
+callers must work without them.
 """
 
 from __future__ import annotations
@@ -22,89 +22,89 @@ Key: TypeAlias = tuple[Hashable, ...]
 MOST_BYTES: Final = 64 << 20
 SECONDS: Final = 14400.0
 OVERHEAD: Final = 400
-"""Bytes that an entry takes besides what it holds."""
+"""Estimated bytes of an entry besides its value."""
 
 
-def digest(*words: str) -> bytes:
-    """Words that need not be told, only known again."""
+def digest(*texts: str) -> bytes:
+    """A hash of texts that only have to be recognised."""
     made = blake2b(digest_size=16)
-    for word in words:
-        told = word.encode(errors="surrogatepass")
-        made.update(b"%d:%b" % (len(told), told))
+    for text in texts:
+        encoded = text.encode(errors="surrogatepass")
+        made.update(b"%d:%b" % (len(encoded), encoded))
     return made.digest()
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Entry:
     value: Any
     size: int
-    until: float
+    expires: float
 
 
 class TtlStore:
-    """All that is kept, within one size and one age."""
+    """The entries of all owners, within one size limit and one time to live. Thread-safe."""
 
     def __init__(self, now: Callable[[], float], *, most_bytes: int = MOST_BYTES, seconds: float = SECONDS) -> None:
         self.now = now
         self.most_bytes = most_bytes
         self.seconds = seconds
         self.bytes = 0
-        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
-        self._lock = Lock()  # large requests are worked on in threads
+        self._entries: OrderedDict[Key, _Entry] = OrderedDict()
+        self._lock = Lock()  # large requests are processed in threads
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
-    def open(self, *owner: str) -> Drawer:
-        """What belongs to this owner; of the words that name him only a digest is held."""
-        return Drawer(self, digest(*owner))
+    def open(self, *owner: str) -> OwnedStore:
+        """The part of the store that belongs to an owner; only a hash of the owner's name is stored."""
+        return OwnedStore(self, digest(*owner))
 
     def keep(self, key: Key, value: Any, size: int) -> bool:
-        """Keep it if there can be room for it; whether there is."""
+        """Store a value of ``size`` bytes. Returns False if it is larger than the store."""
         with self._lock:
             self._drop(key)
             size += OVERHEAD
             if size > self.most_bytes:
                 return False
             now = self.now()
-            while self._kept:
-                oldest = next(iter(self._kept))
-                if self.bytes + size <= self.most_bytes and now < self._kept[oldest].until:
+            while self._entries:
+                oldest = next(iter(self._entries))
+                if self.bytes + size <= self.most_bytes and now < self._entries[oldest].expires:
                     break
                 self._drop(oldest)
-            self._kept[key] = _Kept(value, size, now + self.seconds)
+            self._entries[key] = _Entry(value, size, now + self.seconds)
             self.bytes += size
             return True
 
     def find(self, key: Key) -> Any | None:
-        """What was kept, which is as good as new from now on."""
+        """The stored value, or None; its time to live starts again."""
         with self._lock:
-            kept = self._kept.get(key)
-            if kept is None:
+            entry = self._entries.get(key)
+            if entry is None:
                 return None
             now = self.now()
-            if now >= kept.until:
+            if now >= entry.expires:
                 self._drop(key)
                 return None
-            kept.until = now + self.seconds
-            self._kept.move_to_end(key)
-            return kept.value
+            entry.expires = now + self.seconds
+            self._entries.move_to_end(key)
+            return entry.value
 
     def _drop(self, key: Key) -> None:
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            self.bytes -= kept.size
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self.bytes -= entry.size
 
 
 @dataclass(frozen=True, slots=True)
-class Drawer:
-    """The part of it that one owner can reach."""
+class OwnedStore:
+    """The part of a store that one owner can reach."""
 
-    kept: TtlStore
+    store: TtlStore
     owner: bytes
 
     def keep(self, key: Key, value: Any, size: int) -> bool:
-        return self.kept.keep((self.owner, *key), value, size)
+        return self.store.keep((self.owner, *key), value, size)
 
     def find(self, key: Key) -> Any | None:
-        return self.kept.find((self.owner, *key))
+        return self.store.find((self.owner, *key))

@@ -1,7 +1,7 @@
-"""The records, counted for Prometheus. Labels come from sets that cannot grow without bound.
+"""Counts records for Prometheus. The values of every label are bounded.
 
-*Strategy.* Every request is counted and few ask for the sums. So to count is to add to a number that a dictionary leads
-to; what Prometheus reads is made of these numbers when it asks.
+*Strategy.* Requests are frequent, scrapes are rare. So counting is one dictionary lookup and one addition; the samples
+for Prometheus are made from these numbers when it scrapes.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ UPSTREAM_FAILURES: Final = (
     " ABORTED DEADLINE_EXCEEDED INTERNAL INVALID_ARGUMENT NOT_FOUND PERMISSION_DENIED RESOURCE_EXHAUSTED"
     " UNAUTHENTICATED UNAVAILABLE UNIMPLEMENTED API_KEY_INVALID RATE_LIMIT_EXCEEDED 400 401 403 404 429 500 503"
 )
-"""Codes that servers of all wires are known for."""
+"""Known error codes of the servers of all wires."""
 
 ALLOWED: Final[Mapping[str, Collection[str] | re.Pattern[str]]] = {
     "kind": frozenset((*_list_codes(ToolglotError), *OWN_FAILURES.split(), *UPSTREAM_FAILURES.split())),
     "status": frozenset(map(str, range(100, 600))),
     "tool": re.compile(r"[A-Za-z_][\w.:-]{0,63}", re.ASCII),
 }
-"""The values that a label can have, where others choose them."""
+"""The values that a label can have, where clients, models or upstreams choose them."""
 
-Numbers = Iterator[tuple[str, Mapping[str, str], float]]
-"""How the name of each goes on, and a label that it has besides."""
+Samples = Iterator[tuple[str, Mapping[str, str], float]]
+"""Suffix of the metric name, additional labels, value."""
 
 
 class Labels:
-    """Keeps the values of one label few: one that does not belong to it, or is one too many, is ``other``.
+    """Bounds the values of one label: a value that is not allowed, or exceeds the limit, becomes ``other``.
 
-    ``allowed`` are all values that it can have, or an expression for them; without it, they come from our own code.
+    ``allowed`` are all possible values, or a pattern for them; None if they come from toolglot's own code.
     """
 
     def __init__(self, limit: int = LABELS, allowed: Collection[str] | re.Pattern[str] | None = None) -> None:
@@ -84,7 +84,7 @@ class Labels:
 
 
 class Count:
-    """How often something happened, or how much of it there is."""
+    """A counter, or a gauge with an empty suffix."""
 
     __slots__ = ("ending", "total")
 
@@ -92,12 +92,12 @@ class Count:
         self.ending = ending
         self.total = 0
 
-    def tell(self) -> Numbers:
+    def samples(self) -> Samples:
         yield self.ending, {}, self.total
 
 
-class Spread:
-    """How many amounts there were up to each bound."""
+class Histogram:
+    """How many amounts there were up to each bound, and their sum."""
 
     __slots__ = ("bounds", "buckets", "sum")
 
@@ -110,7 +110,7 @@ class Spread:
         self.sum += amount
         self.buckets[bisect_left(self.bounds, amount)] += 1
 
-    def tell(self) -> Numbers:
+    def samples(self) -> Samples:
         total = 0
         for bound, times in zip((*map(float, self.bounds), "+Inf"), self.buckets, strict=True):
             total += times
@@ -119,75 +119,77 @@ class Spread:
         yield "_sum", {}, self.sum
 
 
-C = TypeVar("C", Count, Spread)
+C = TypeVar("C", Count, Histogram)
 
 
 class Family(dict[tuple[object, ...], C]):
-    """What is counted under one name, by the values of its labels as records tell them. Whatever is looked up is there.
+    """One metric: its counters by the raw label values of records; a missing counter is created on lookup.
 
-    ``told`` has the same by the values as they are told, of which one may stand for many, and since when it is counted.
+    ``children`` has the counters by their bounded label values (``other`` stands for many), with their start times.
     """
 
-    def __init__(self, kind: str, name: str, tells: str, make: Callable[[], C], labels: Mapping[str, Labels]) -> None:
+    def __init__(self, kind: str, name: str, help_: str, make: Callable[[], C], labels: Mapping[str, Labels]) -> None:
         super().__init__()
         self.kind = kind
         self.name = name
-        self.tells = tells
+        self.help = help_
         self.make: Callable[[], C] = make
         self.labels = labels
-        self.told: dict[tuple[str, ...], tuple[C, float]] = {}
+        self.children: dict[tuple[str, ...], tuple[C, float]] = {}
 
     def __missing__(self, values: tuple[object, ...]) -> C:
-        told = tuple(label(value) for label, value in zip(self.labels.values(), values, strict=True))
-        if told not in self.told:
-            self.told[told] = self.make(), time()
-        counted, _ = self.told[told]
+        bounded = tuple(label(value) for label, value in zip(self.labels.values(), values, strict=True))
+        if bounded not in self.children:
+            self.children[bounded] = self.make(), time()
+        counted, _ = self.children[bounded]
         if len(self) < KNOWN:
             self[values] = counted
         return counted
 
 
 class Metrics:
-    """The records, counted for Prometheus."""
+    """All metrics of one process."""
 
     def __init__(self) -> None:
         self.labels: dict[str, Labels] = {}
-        self.families: list[Family[Count] | Family[Spread]] = []
+        self.families: list[Family[Count] | Family[Histogram]] = []
         counter, histogram = self._counter, self._histogram
         self.requests = counter("toolglot_requests", "Requests answered.", "status", "mode", "dialect")
         self.calls = counter("toolglot_calls", "Tool calls delivered.", "dialect")
-        self.repairs = counter("toolglot_repairs", "Repairs made while calls were read.", "repair")
+        self.repairs = counter("toolglot_repairs", "Repairs made while parsing calls.", "repair")
         self.rejections = counter("toolglot_rejections", "Calls that were not delivered.", "reason")
         self.errors = counter("toolglot_errors", "Requests that failed.", "kind")
-        self.gone = counter("toolglot_clients_gone", "Requests whose client left before the end.")[()]
-        self.streams = self._gauge("toolglot_streams_in_flight", "Streams under way.")[()]
+        self.gone = counter("toolglot_clients_gone", "Requests whose client disconnected before the end.")[()]
+        self.streams = self._gauge("toolglot_streams_in_flight", "Streams in flight.")[()]
         self.open = self._gauge("toolglot_requests_open", "Model requests being answered.")[()]
-        self.queued = self._gauge("toolglot_requests_queued", "Model requests that wait for a place.")[()]
-        self.refused = counter("toolglot_requests_refused", "Requests that found no place.", "reason")
+        self.queued = self._gauge("toolglot_requests_queued", "Model requests waiting for a free slot.")[()]
+        self.refused = counter("toolglot_requests_refused", "Requests refused by admission control.", "reason")
         self.first_chunk = histogram(
             "toolglot_first_chunk_seconds", "Time to the first chunk.", FIRST_CHUNK_BUCKETS, "mode"
         )
         self.duration = histogram(
             "toolglot_request_seconds", "Time to the end of the answer.", DURATION_BUCKETS, "mode"
         )
-        self.answers = counter("toolglot_answers", "Answers that a transformation met.", *ARM)
-        self.transformed = counter("toolglot_answers_transformed", "Answers in which it made a call.", *ARM)
-        self.attempts = counter("toolglot_attempts", "Calls it tried to make, by how that ended.", *ARM, "outcome")
-        self.tools = counter("toolglot_tools_transformed", "Calls it made, by tool.", *ARM, "tool")
-        self.complaints = counter("toolglot_complaints", "What clients said of the answer before.", *ARM, "complaint")
-        self.confidence = histogram("toolglot_confidence", "Confidence of calls it made.", CONFIDENCE_BUCKETS, *ARM)
+        self.answers = counter("toolglot_answers", "Answers subject to a transformation.", *ARM)
+        self.transformed = counter("toolglot_answers_transformed", "Answers with at least one transformed call.", *ARM)
+        self.attempts = counter("toolglot_attempts", "Attempts to transform a call, by outcome.", *ARM, "outcome")
+        self.tools = counter("toolglot_tools_transformed", "Transformed calls, by tool.", *ARM, "tool")
+        self.complaints = counter(
+            "toolglot_complaints", "Complaints of clients about the previous answer.", *ARM, "complaint"
+        )
+        self.confidence = histogram("toolglot_confidence", "Confidence of transformed calls.", CONFIDENCE_BUCKETS, *ARM)
 
-    def _counter(self, name: str, tells: str, *labels: str) -> Family[Count]:
-        return self._add(Family("counter", name, tells, Count, self._labels(labels)))
+    def _counter(self, name: str, help_: str, *labels: str) -> Family[Count]:
+        return self._add(Family("counter", name, help_, Count, self._labels(labels)))
 
-    def _gauge(self, name: str, tells: str, *labels: str) -> Family[Count]:
-        return self._add(Family("gauge", name, tells, partial(Count, ""), self._labels(labels)))
+    def _gauge(self, name: str, help_: str, *labels: str) -> Family[Count]:
+        return self._add(Family("gauge", name, help_, partial(Count, ""), self._labels(labels)))
 
-    def _histogram(self, name: str, tells: str, bounds: tuple[float, ...], *labels: str) -> Family[Spread]:
-        return self._add(Family("histogram", name, tells, partial(Spread, *bounds), self._labels(labels)))
+    def _histogram(self, name: str, help_: str, bounds: tuple[float, ...], *labels: str) -> Family[Histogram]:
+        return self._add(Family("histogram", name, help_, partial(Histogram, *bounds), self._labels(labels)))
 
     def _labels(self, names: tuple[str, ...]) -> dict[str, Labels]:
-        """A label has the same few values wherever it is told."""
+        """The labels of a metric; metrics share the bounds of a label of the same name."""
         return {name: self.labels.setdefault(name, Labels(allowed=ALLOWED.get(name))) for name in names}
 
     def _add(self, family: Family[C]) -> Family[C]:
@@ -195,6 +197,7 @@ class Metrics:
         return family
 
     def count(self, record: Record) -> None:
+        """Count one record (once per request)."""
         mode, dialect = record.mode or "none", record.dialect or "none"
         self.requests[record.status, mode, dialect].total += 1
         if record.calls:

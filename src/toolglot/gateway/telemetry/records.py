@@ -1,7 +1,7 @@
-"""What became of one request: a ``RequestRecorder`` while it runs, a ``Record`` once it is over.
+"""The outcome of one request: a ``RequestRecorder`` while it runs, a ``Record`` when it is finished.
 
-*Strategy.* A watch is filled while the request runs and costs little; it becomes a frozen record once, at the end.
-Whatever a client or a model chose (names, ids) is cut short and cleaned before it is told.
+*Strategy.* Filling a recorder is cheap; it becomes a frozen record once, at the end. Whatever a client or a model
+chose (names, ids) is shortened and sanitised before it is logged.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from toolglot.core.redaction import redact_printable
 
 BODY_LENGTH: Final = 64 << 10
 OWN_ID: Final = re.compile("req_[0-9a-f]{24}")
-"""An id that was made here; it need not be cleaned."""
+"""An id made by the gateway; it needs no sanitising."""
 
 SHELL_DIALECT: Final = "shell_fence"
-CHOSEN: Final = frozenset({Reason.LOW_CONFIDENCE, Reason.SWITCHED_OFF, Reason.UNKNOWN_TOOL, Reason.QUOTATION})
-"""Why a call is left alone though it can be read: that is so wished."""
+ON_PURPOSE: Final = frozenset({Reason.LOW_CONFIDENCE, Reason.SWITCHED_OFF, Reason.UNKNOWN_TOOL, Reason.QUOTATION})
+"""Reasons for which a call that can be parsed stays text on purpose."""
 NO_ATTEMPT: Final = frozenset({Reason.FABRICATED_RESULT})
 
 Clock = Callable[[], float]
 Bytes = bytes
-"""The type, where a field has its name."""
+"""The type ``bytes``, in classes that have a field of that name."""
 
 
 Outcomes = Mapping[str, Mapping[str, int]]
-"""For each transformation how often it came to which end: success, or the reason of a call that was not delivered."""
+"""For each transformation, how often each outcome occurred: success, or the reason why a call was not delivered."""
 
 
-class DryRunResult(msgspec.Struct, frozen=True):
+class DryRunResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a dry run would have delivered."""
 
     calls: int
@@ -61,12 +61,12 @@ class DryRunResult(msgspec.Struct, frozen=True):
     error: str
 
 
-class Record(msgspec.Struct, frozen=True):
-    """What became of one request. ``time`` is when it began, ``first_chunk`` (if any) and ``duration`` count seconds.
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of one request. ``time`` is its start; ``first_chunk`` (if any) and ``duration`` are in seconds.
 
-    ``arms`` are those of the transformations that the request met, ``conversation`` is what they were drawn by.
-    ``transformed`` are the tools of calls made out of text, ``complaints`` are the client's of the answer before.
-    ``offered`` counts the tools of the request, ``stripped`` those of them that the model was not told of.
+    ``arms`` are the rollout arms of the transformations that apply, ``conversation`` is the key they are chosen by.
+    ``transformed`` are the tools of calls parsed from text, ``complaints`` the client's about the previous answer.
+    ``offered`` counts the tools of the request, ``stripped`` those that the model was not offered.
     """
 
     request_id: str
@@ -106,20 +106,20 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def answered(self) -> bool:
-        """Whether the client got an answer, and not an error instead."""
+        """Whether the client got an answer instead of an error."""
         return self.status < 400
 
     def __str__(self) -> str:
-        """One line of JSON for machines."""
+        """One line of JSON."""
         return msgspec.json.encode(self).decode()
 
     def as_line(self) -> str:
-        """One short line for a person."""
+        """One short line for a terminal."""
         when = datetime.fromisoformat(self.time).astimezone().strftime("%H:%M:%S")
-        manner = f"{self.mode}/{self.dialect}" if self.dialect else self.mode
-        manner += f" for {self.client}" if self.client else ""
+        mode = f"{self.mode}/{self.dialect}" if self.dialect else self.mode
+        mode += f" for {self.client}" if self.client else ""
         first = "" if self.first_chunk is None else f" first {self.first_chunk:.2f}s"
-        said = {
+        details = {
             "stripped": f"{self.stripped} of {self.offered} tools" if self.stripped else "",
             "calls": ", ".join(self.tools),
             "repairs": ", ".join(self.repairs),
@@ -130,13 +130,13 @@ class Record(msgspec.Struct, frozen=True):
             "would call": ", ".join(self.would.tools) if self.would else "",
             "client complains": ", ".join(self.complaints),
         }
-        tail = "".join(f"  {what}: {words}" for what, words in said.items() if words)
+        tail = "".join(f"  {what}: {text}" for what, text in details.items() if text)
         gone = "  client gone" if self.client_gone else ""
         model = self.model if self.upstream_model in ("", self.model) else f"{self.model} -> {self.upstream_model}"
-        return f"{when} {self.status} {model or '-'} {manner or '-'} {self.duration:.2f}s{first}{tail}{gone}"
+        return f"{when} {self.status} {model or '-'} {mode or '-'} {self.duration:.2f}s{first}{tail}{gone}"
 
 
-def _count(usage: Usage) -> dict[str, int]:
+def _usage_fields(usage: Usage) -> dict[str, int]:
     return {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
@@ -144,19 +144,19 @@ def _count(usage: Usage) -> dict[str, int]:
     }
 
 
-def _write_time(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     millis = round(seconds * 1e6) // 1000
-    return f"{_write_second(millis // 1000)}.{millis % 1000:03}+00:00"
+    return f"{_format_second(millis // 1000)}.{millis % 1000:03}+00:00"
 
 
 @lru_cache(maxsize=16)
-def _write_second(second: int) -> str:
-    """Many requests begin in the same second."""
+def _format_second(second: int) -> str:
+    """A timestamp without milliseconds; cached because many requests begin in the same second."""
     return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 class RequestRecorder(msgspec.Struct):
-    """A request under way: what its record will say, as far as it is known."""
+    """Collects the fields of a record while the request runs."""
 
     request_id: str
     wire: str
@@ -169,7 +169,7 @@ class RequestRecorder(msgspec.Struct):
     mode: str = ""
     dialect: str = ""
     client: str = ""
-    """The profile of an XML client; empty for all others."""
+    """The profile of an XML client; empty for other clients."""
     stream: bool = False
     offered: int = 0
     stripped: int = 0
@@ -192,50 +192,53 @@ class RequestRecorder(msgspec.Struct):
     transformed: list[str] = []
     confidences: list[float] = []
     complaints: list[str] = []
-    would: RequestRecorder | None = None
-    dry: bool = False
-    """Whether it watches a dry run."""
+    dry_run: RequestRecorder | None = None
+    """The recorder of a dry run, if there is one."""
+    is_dry_run: bool = False
     open: dict[int, str] = {}
-    heard: list[Event] | None = None
-    said: list[str] | None = None
-    """The text of the model itself, if bodies are logged."""
-    heard_length: int = 0
-    told_lengths: dict[type, int] = {}
+    """The tool names of calls in progress, by index."""
+    delivered: list[Event] | None = None
+    """What a dry run would have delivered, if bodies are logged."""
+    model_text: list[str] | None = None
+    """The model's own text, if bodies are logged."""
+    model_text_length: int = 0
+    delivered_lengths: dict[type, int] = {}
     record: Record | None = None
-    kept: list[Bytes] | None = None
+    body: list[Bytes] | None = None
+    """The beginning of the response body, if bodies are logged."""
 
-    def sent(self, data: Bytes) -> None:
-        """These bytes went to the client in one write."""
+    def count_bytes(self, data: Bytes) -> None:
+        """Count one write to the client (hot path)."""
         if self.first_chunk is None:
             self.first_chunk = self.clock() - self.began
         self.chunks += 1
-        if self.kept is not None and self.bytes < 2 * BODY_LENGTH:
-            self.kept.append(data[: 2 * BODY_LENGTH - self.bytes])
+        if self.body is not None and self.bytes < 2 * BODY_LENGTH:
+            self.body.append(data[: 2 * BODY_LENGTH - self.bytes])
         self.bytes += len(data)
 
-    def hear(self, events: Iterable[Event]) -> None:
-        """Keep the model's own text, as far as a log shows it."""
-        if self.said is not None and self.heard_length <= 2 * BODY_LENGTH:
+    def keep_model_text(self, events: Iterable[Event]) -> None:
+        """Keep the model's own text for the body log, up to its limit."""
+        if self.model_text is not None and self.model_text_length <= 2 * BODY_LENGTH:
             texts = [event.text for event in events if isinstance(event, TextDelta)]
-            self.said += texts
-            self.heard_length += sum(map(len, texts))
+            self.model_text += texts
+            self.model_text_length += sum(map(len, texts))
 
-    def hear_told(self, told: Iterable[Event]) -> None:
-        """Keep what a dry run would have delivered: every call, and as much of text and arguments as a log shows."""
-        if self.heard is None:
+    def keep_delivered(self, events: Iterable[Event]) -> None:
+        """Keep what a dry run would have delivered: every call; text and arguments up to the limit of the body log."""
+        if self.delivered is None:
             return
-        for event in told:
+        for event in events:
             size = len(event.fragment) if isinstance(event, CallArguments) else 0
             size = len(event.text) if isinstance(event, TextDelta | ReasoningDelta) else size
             if size:
-                kind, room = type(event), 2 * BODY_LENGTH
-                if self.told_lengths.get(kind, 0) > room:
+                kind, limit = type(event), 2 * BODY_LENGTH
+                if self.delivered_lengths.get(kind, 0) > limit:
                     continue
-                self.told_lengths[kind] = self.told_lengths.get(kind, 0) + size
-            self.heard.append(event)
+                self.delivered_lengths[kind] = self.delivered_lengths.get(kind, 0) + size
+            self.delivered.append(event)
 
-    def see(self, event: Event) -> None:
-        """Take note of an event of the answer; deltas say nothing here and need not be shown."""
+    def observe(self, event: Event) -> None:
+        """Record an event of the answer; deltas are not needed."""
         match event:
             case CallStarted(index=index, name=name):
                 self.tools.append(name)
@@ -244,20 +247,20 @@ class RequestRecorder(msgspec.Struct):
                 self.calls += 1
                 name = self.open.pop(index, "")
                 if dialect:
-                    self.read(event, name)
+                    self._note_parsed(event, name)
                 else:
                     self.count_native()
             case CallRejected():
-                self.reject(event)
+                self._note_rejected(event)
             case Finished(reason=reason, usage=usage):
                 self.finish, self.usage = reason, usage or self.usage
             case Failed(kind=kind):
                 self.error = kind
 
-    def read(self, ended: CallEnded, name: str) -> None:
-        """A call was made out of text."""
+    def _note_parsed(self, ended: CallEnded, name: str) -> None:
+        """Record a call parsed from text."""
         self.repairs.extend(ended.repairs)
-        if not self.client:  # what a client gets as XML is told when it has been written
+        if not self.client:  # calls for XML clients are recorded when they are rendered
             self.transformed.append(name)
         self.confidences.append(ended.confidence)
         if ended.dialect not in self.read_as:
@@ -265,55 +268,56 @@ class RequestRecorder(msgspec.Struct):
         transformation = self.transformation(ended.dialect)
         if transformation != SHELL:
             self.count_native(LEAKED)
-        if transformation != XML:  # those are counted when they are rendered
+        if transformation != XML:  # counted when they are rendered
             self.count(transformation)
 
-    def reject(self, rejected: CallRejected) -> None:
-        """A call was not delivered. Without a dialect it is one that the upstream made itself."""
+    def _note_rejected(self, rejected: CallRejected) -> None:
+        """Record a call that was not delivered. Without a dialect it is a native call of the upstream."""
         reason = rejected.reason
         self.rejected.append(reason.value)
         if reason in NO_ATTEMPT:
             return
-        if rejected.dialect or self.dry or self.mode != NATIVE_CALLS:
+        if rejected.dialect or self.is_dry_run or self.mode != NATIVE_CALLS:
             self.count(self.transformation(rejected.dialect), reason.value)
         else:
             self.count_native(reason.value)
 
     def count_native(self, outcome: str = SUCCESS) -> None:
-        """An upstream with native tools set out to make a call; what a dry run reads says nothing of that."""
-        if self.mode == NATIVE_CALLS and not self.dry:
+        """Count a call that an upstream with native tools started; dry runs do not count."""
+        if self.mode == NATIVE_CALLS and not self.is_dry_run:
             self.count(NATIVE_CALLS, outcome)
 
-    def leave(self, dialect: str, reason: Reason) -> None:
-        """A call could be read and stays text: because that is so wished, or because its arguments do not fit."""
-        chosen = LEFT if reason is Reason.EXTRA_CALL else reason.value if reason in CHOSEN else NEAR_MISS
-        self.count(self.transformation(dialect), chosen)
+    def note_left_as_text(self, dialect: str, reason: Reason) -> None:
+        """Record a parsed call that stays text: on purpose, or because its arguments do not match the schema."""
+        outcome = LEFT if reason is Reason.EXTRA_CALL else reason.value if reason in ON_PURPOSE else NEAR_MISS
+        self.count(self.transformation(dialect), outcome)
 
-    def miss(self, dialect: str) -> None:
-        """Text was meant as a call and could not be read as one."""
+    def note_near_miss(self, dialect: str) -> None:
+        """Record text that was intended as a call and could not be parsed."""
         self.count(self.transformation(dialect), NEAR_MISS)
 
     def transformation(self, dialect: str) -> str:
+        """The transformation that parses calls in a dialect for this request."""
         if dialect == SHELL_DIALECT:
             return SHELL
         return XML if self.client else READING if self.mode == "text" else RESCUE
 
     def count(self, transformation: str, outcome: str = SUCCESS, times: int = 1) -> None:
-        """A transformation came to an end: success, or the reason why not."""
+        """Count the outcome of a transformation: success, or the reason of a failure."""
         if times:
             ends = self.outcomes.setdefault(transformation, {})
             ends[outcome] = ends.get(outcome, 0) + times
 
-    def rehearse(self, mode: str, client: str = "") -> RequestRecorder:
-        """A watch for what would be delivered; its findings are told as ``would``."""
-        self.would = RequestRecorder(
-            self.request_id, self.wire, self.time, self.began, self.clock, mode=mode, client=client, dry=True
+    def start_dry_run(self, mode: str, client: str = "") -> RequestRecorder:
+        """A recorder for what would be delivered; its result becomes the field ``would`` of the record."""
+        self.dry_run = RequestRecorder(
+            self.request_id, self.wire, self.time, self.began, self.clock, mode=mode, client=client, is_dry_run=True
         )
-        if self.kept is not None:
-            self.would.heard, self.would.said = [], []
-        return self.would
+        if self.body is not None:
+            self.dry_run.delivered, self.dry_run.model_text = [], []
+        return self.dry_run
 
-    def rehearsed(self) -> DryRunResult:
+    def dry_run_result(self) -> DryRunResult:
         return DryRunResult(
             calls=self.calls,
             tools=tuple(map(redact_printable, self.tools)),
@@ -325,49 +329,49 @@ class RequestRecorder(msgspec.Struct):
             error=redact_printable(self.error),
         )
 
-    def forget(self) -> None:
-        """What was seen so far is not delivered."""
+    def discard_calls(self) -> None:
+        """Forget the calls observed so far: they are not delivered."""
         self.calls = 0
-        for seen in (self.tools, self.read_as, self.repairs, self.rejected, self.transformed, self.confidences):
-            seen.clear()
+        for noted in (self.tools, self.read_as, self.repairs, self.rejected, self.transformed, self.confidences):
+            noted.clear()
         self.outcomes.clear()
         self.open.clear()
 
     def conclude(self, status: int) -> Record:
-        """The record, with everything that others chose made fit to be told."""
-        return Record(  # in order: it takes twice as long to name all fields
-            self.request_id if OWN_ID.fullmatch(self.request_id) else redact_printable(self.request_id),
-            _write_time(self.time),
-            self.wire,
-            redact_printable(self.model),
-            redact_printable(self.upstream),
-            redact_printable(self.upstream_model),
-            self.mode,
-            self.dialect,
-            self.client,
-            self.stream,
-            self.offered,
-            self.stripped,
-            status,
-            self.calls,
-            tuple(map(redact_printable, self.tools)),
-            tuple(self.read_as),
-            tuple(self.repairs),
-            tuple(self.rejected),
-            tuple(map(redact_printable, self.notes)),
-            self.chunks,
-            self.bytes,
-            self.first_chunk,
-            self.clock() - self.began,
-            self.finish,
-            _count(self.usage) if self.usage else None,
-            redact_printable(self.error),
-            self.client_gone,
-            self.conversation,
-            self.arms,
-            self.outcomes,
-            tuple(map(redact_printable, self.transformed)),
-            tuple(self.confidences),
-            tuple(self.complaints),
-            self.would.rehearsed() if self.would else None,
+        """The record, with everything sanitised that clients, models or upstreams chose."""
+        return Record(
+            request_id=self.request_id if OWN_ID.fullmatch(self.request_id) else redact_printable(self.request_id),
+            time=_format_time(self.time),
+            wire=self.wire,
+            model=redact_printable(self.model),
+            upstream=redact_printable(self.upstream),
+            upstream_model=redact_printable(self.upstream_model),
+            mode=self.mode,
+            dialect=self.dialect,
+            client=self.client,
+            stream=self.stream,
+            offered=self.offered,
+            stripped=self.stripped,
+            status=status,
+            calls=self.calls,
+            tools=tuple(map(redact_printable, self.tools)),
+            read_as=tuple(self.read_as),
+            repairs=tuple(self.repairs),
+            rejected=tuple(self.rejected),
+            notes=tuple(map(redact_printable, self.notes)),
+            chunks=self.chunks,
+            bytes=self.bytes,
+            first_chunk=self.first_chunk,
+            duration=self.clock() - self.began,
+            finish=self.finish,
+            usage=_usage_fields(self.usage) if self.usage else None,
+            error=redact_printable(self.error),
+            client_gone=self.client_gone,
+            conversation=self.conversation,
+            arms=self.arms,
+            outcomes=self.outcomes,
+            transformed=tuple(map(redact_printable, self.transformed)),
+            confidences=tuple(self.confidences),
+            complaints=tuple(self.complaints),
+            would=self.dry_run.dry_run_result() if self.dry_run else None,
         )

@@ -1,18 +1,18 @@
-"""How well transformations do, arm beside arm: from the lines of a log, or from the metrics of a gateway.
+"""Compares the arms of each transformation, from the lines of a log or the metrics of a gateway.
 
-The measures are those of the plan that asked for them. Of one transformation in one arm:
+The measures for one transformation in one arm:
 
-    transformation rate   answers in which it made a call, of all answers that it met
-    success rate          calls that it made and the client did not complain of, of all attempts
-    error rate            the rest of the attempts
-    tool recognition      calls that it made, of all that were meant: attempts, calls that were skipped, and answers
-                          in which the client found no call
-    without complaint     answers that the client said nothing bad about, the nearest thing to a satisfied user
+    transformation rate   answers with a transformed call, of all answers subject to the transformation
+    success rate          transformed calls without a complaint of the client, of all attempts
+    error rate            the other attempts
+    tool recognition      transformed calls, of all intended calls: attempts, skipped calls, and answers in which the
+                          client found no call
+    without complaint     answers without a complaint of the client, the nearest measure of a satisfied user
 
-A near miss (text that was meant as a call to a known tool and could not be read) is an attempt that failed. Native
-calls are counted in the same way, as ``native``: what the upstream made itself, of what it set out to make.
+A near miss (text intended as a call to a known tool that could not be parsed) is a failed attempt. Native calls are
+counted in the same way, as ``native``: complete calls of the upstream, of all that it started.
 
-A dry run delivers nothing, so what clients say says nothing about it: only its attempts count.
+A dry run delivers nothing, so complaints do not apply to it: only its attempts count.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from toolglot.clients.complaints import CALL_COMPLAINTS, NO_TOOL
 from toolglot.config.rollout import NATIVE_CALLS, SKIPPED, SUCCESS, UNTOUCHED, Arm
 
 TARGET: Final = 0.95
-"""The success rate that the plan asks for."""
+"""The target success rate."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What one transformation did in one arm."""
+    """The counts of one transformation in one arm."""
 
     arm: str
     answers: int = 0
@@ -63,13 +63,13 @@ class Tally:
 
     @property
     def broken(self) -> int:
-        """Calls that were delivered and that the client could not use."""
-        told = sum(self.complaints[kind] for kind in CALL_COMPLAINTS) if self.arm == Arm.ON else 0
-        return min(told, self.successes)
+        """Delivered calls that the client could not use."""
+        complaints = sum(self.complaints[kind] for kind in CALL_COMPLAINTS) if self.arm == Arm.ON else 0
+        return min(complaints, self.successes)
 
     @property
     def missed(self) -> int:
-        """Answers in which the client looked for a call and found none."""
+        """Answers in which the client expected a call and found none."""
         return self.complaints[NO_TOOL] if self.arm == Arm.ON else 0
 
     def rates(self) -> dict[str, float | None]:
@@ -93,7 +93,7 @@ class Tally:
         return "no attempts" if rate is None else "met" if rate >= TARGET else "missed"
 
     def describe(self) -> dict[str, Any]:
-        """Everything, for machines."""
+        """All counts and rates, for JSON output."""
         return {
             "arm": self.arm,
             "answers": self.answers,
@@ -112,10 +112,10 @@ class Tally:
 
 
 READ_ARMS: Final = (Arm.ON, Arm.DRY_RUN)
-"""The arms in which answers are read."""
+"""The arms in which answers are parsed."""
 
 Groups = dict[str, dict[str, Tally]]
-"""By transformation and arm."""
+"""Tallies by transformation and arm."""
 
 
 def _share(part: float, whole: float) -> float | None:
@@ -130,7 +130,7 @@ def _tally(groups: Groups, transformation: str, arm: str) -> Tally:
 
 
 def read_log(lines: Iterable[str]) -> tuple[Groups, int]:
-    """The records among the lines of a log, counted, and how many there were."""
+    """Tally the records among the lines of a log. Returns the tallies and the number of records."""
     groups: Groups = {}
     found = 0
     for line in lines:
@@ -146,15 +146,15 @@ def read_log(lines: Iterable[str]) -> tuple[Groups, int]:
 
 
 def _record(line: str) -> Mapping[str, Any] | None:
-    """The record in a line, whatever a collector of logs has put in front."""
+    """The record in a line, after any prefix of a log collector."""
     begin = line.find("{")
     if begin < 0 or '"arms"' not in line:
         return None
     try:
-        told = json.loads(line[begin:])
+        record = json.loads(line[begin:])
     except ValueError:
         return None
-    return told if isinstance(told, dict) and isinstance(told.get("arms"), dict) else None
+    return record if isinstance(record, dict) and isinstance(record.get("arms"), dict) else None
 
 
 def _add(tally: Tally, transformation: str, record: Mapping[str, Any]) -> None:
@@ -164,15 +164,15 @@ def _add(tally: Tally, transformation: str, record: Mapping[str, Any]) -> None:
         tally.conversations.add(record["conversation"])
     tally.complaints.update(record["complaints"])
     would = record["would"] if tally.arm == Arm.DRY_RUN else None
-    told = would or record
-    ends: Mapping[str, int] = told["outcomes"].get(transformation, {})
+    source = would or record
+    ends: Mapping[str, int] = source["outcomes"].get(transformation, {})
     tally.outcomes.update(ends)
     if SUCCESS in ends:
         tally.transformed += 1
         made = record["tools" if transformation == NATIVE_CALLS else "transformed"]
         tally.tools.update(would["tools"] if would else made)
-        tally.confidence_sum += sum(told["confidences"])
-        tally.confidence_count += len(told["confidences"])
+        tally.confidence_sum += sum(source["confidences"])
+        tally.confidence_count += len(source["confidences"])
 
 
 # -- from metrics ------------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ COUNTED: Final = {
     "toolglot_complaints_total": ("complaints", "complaint"),
     "toolglot_tools_transformed_total": ("tools", "tool"),
 }
-"""Counters, with the tally that they fill and the label that they are counted by."""
+"""Counters: the field of a tally that they fill, and the label that they are counted by."""
 SUMMED: Final = {
     "toolglot_answers_total": "answers",
     "toolglot_answers_transformed_total": "transformed",
@@ -194,7 +194,7 @@ SUMMED: Final = {
 
 
 def read_metrics(text: str) -> Groups:
-    """The same from the text format of Prometheus; conversations are not told there."""
+    """Tally metrics in the Prometheus text format, which have no conversations."""
     groups: Groups = {}
     for sample in filter(None, map(_SAMPLE.fullmatch, text.splitlines())):
         name, labels, value = sample["name"], dict(_LABEL.findall(sample["labels"])), float(sample["value"])

@@ -1,1 +1,1 @@
-"""Places that answer."""
+"""Connections to upstreams: pool, discovery, probe and the embedded model."""

@@ -1,10 +1,10 @@
-"""One connection to an upstream: a request goes out, its reply is read off the network as it comes.
+"""One connection to an upstream: sends a request and streams its response.
 
-Strategy. The parser is fed by the event loop's own callback and appends the pieces of a body to a list. What one read
-brought is then handed on in one go: kept for whoever asks for the next piece or, while the reply is *poured*, given to
-a callback at once. No task is woken for that, and no timer is touched: the watch over silence wakes up at the earliest
-moment that could matter and looks when something was heard last. Every reply has a parser of its own, so that nothing
-of one reply can end up in the next.
+Strategy. The event loop's ``data_received`` callback feeds the parser, which appends body chunks to a list. All chunks
+of one read are then handed on at once: buffered for the next ``read_chunk`` or, during ``stream_to``, passed to a
+callback. That wakes no task and touches no timer: the read timeout fires at the earliest moment it could have passed
+and compares with the time of the last input. Every response has its own parser, so that no bytes of one response can
+end up in the next.
 """
 
 from __future__ import annotations
@@ -20,127 +20,127 @@ from typing import Final, cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from toolglot.core.errors import UpstreamError, UpstreamTimeoutError
-from toolglot.server.compression import PACKED, Decompressor
+from toolglot.server.compression import ENCODINGS, Decompressor
 
 READ_AHEAD: Final = 1 << 16
-"""How much of an answer may wait here for a slow client before the upstream is held up."""
+"""Bytes of a response that are buffered for a slow client before reading from the upstream pauses (back-pressure)."""
 
 HEAD_LIMIT: Final = 1 << 16
-"""How much may come in a row that is not body, such as headers; the read that goes beyond it is the last."""
+"""Bytes in a row that may contain no body, such as headers; a read beyond this limit fails the response."""
 
-PARTING: Final = 0.5
-"""Seconds to wait for the end of an answer that has said that it is over."""
+TAIL_SECONDS: Final = 0.5
+"""Seconds to wait for the end of a response whose last event has been received."""
 
 QUICK_ACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
-"""The socket option of Linux that acknowledges data at once. The kernel forgets it after some segments."""
+"""The Linux socket option that acknowledges data at once. The kernel resets it after some segments."""
 READS_PER_QUICK_ACK: Final = 8
 
-UNREADABLE: Final = "The upstream gave an answer that cannot be read."
+UNREADABLE: Final = "The upstream sent a response that cannot be parsed."
 STREAM_TYPE: Final = "text/event-stream"
 EVENT_STARTS: Final = (b"data:", b"event:", b"id:", b":")
 
-Take = Callable[[bytes], bool | None]
-"""Takes a piece; whether it is enough for now."""
+Consumer = Callable[[bytes], bool | None]
+"""Consumes a chunk. Returns whether reading should pause."""
 
 Drain = Callable[[], Awaitable[None]]
-"""Waits until more can be taken."""
+"""Waits until the consumer can take more."""
 
 
 class UpstreamResponse:
-    """An answer of an upstream, as it comes. The ``on_`` members are what the parser calls."""
+    """A response of an upstream, streamed. The parser calls the ``on_`` methods."""
 
     def __init__(self, connection: UpstreamConnection, *, bodiless: bool) -> None:
         self.status = 0
-        self.over = False
-        self.lasting = False
-        self.unheard = True
+        self.ended = False
+        self.keep_alive = False
+        self.nothing_received = True
         self._connection = connection
         self._bodiless = bodiless
-        self._barren = 0
+        self._bytes_without_body = 0
         self._complete = False
         self._error: Exception | None = None
-        self._kept: list[bytes] = []
-        self._kept_size = 0
-        self._take: Take | None = None
-        self._left = False
-        self._unpacking: Decompressor | None = None
+        self._buffer: list[bytes] = []
+        self._buffer_size = 0
+        self._consume: Consumer | None = None
+        self._stopped = False
+        self._decompressor: Decompressor | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._fields: dict[bytes, bytes] = {}
-        self._came: list[bytes] = []
-        self.on_body = self._came.append
+        self._chunks: list[bytes] = []
+        self.on_body = self._chunks.append
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         self._parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True)
 
-    # -- for those who want to know ------------------------------------------------------------------------------------
+    # -- used by the caller --------------------------------------------------------------------------------------------
 
-    async def begin(self) -> None:
-        """Wait for the head."""
+    async def wait_for_head(self) -> None:
         while not self.status:
             await self._wait()
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the head says; names are written small."""
+        """The response headers; names are lower case."""
         return {name.decode("latin-1"): value.decode("latin-1") for name, value in self._fields.items()}
 
     async def is_streamed(self, stream_type: str = STREAM_TYPE) -> bool:
-        """Whether it comes as events. A server that does not tell gives itself away by how it begins."""
-        told = _name_type(self._fields.get(b"content-type", b""))
-        if told in (STREAM_TYPE, stream_type) or told.endswith("json"):
-            return told in (STREAM_TYPE, stream_type)
+        """Whether the body is an event stream. Without a usable content type, the start of the body decides."""
+        content_type = _media_type(self._fields.get(b"content-type", b""))
+        if content_type in (STREAM_TYPE, stream_type) or content_type.endswith("json"):
+            return content_type in (STREAM_TYPE, stream_type)
         while True:
-            beginning = b"".join(self._kept).lstrip()
+            beginning = b"".join(self._buffer).lstrip()
             if beginning.startswith(EVENT_STARTS):
                 return True
-            if self.over or not any(start.startswith(beginning) for start in EVENT_STARTS):
+            if self.ended or not any(start.startswith(beginning) for start in EVENT_STARTS):
                 return False
             await self._wait()
 
-    async def piece(self) -> bytes:
-        """What has come since the last time; empty at the end."""
-        while not self._kept and not self.over:
+    async def read_chunk(self) -> bytes:
+        """All that was received since the last call; empty at the end."""
+        while not self._buffer and not self.ended:
             await self._wait()
-        return self._take_kept()
+        return self._take_buffer()
 
-    def _take_kept(self) -> bytes:
-        piece = b"".join(self._kept)
-        self._kept.clear()
-        self._kept_size = 0
-        return piece
+    def _take_buffer(self) -> bytes:
+        data = b"".join(self._buffer)
+        self._buffer.clear()
+        self._buffer_size = 0
+        return data
 
-    async def whole(self) -> bytes:
-        pieces: list[bytes] = []
-        await self.pour(pieces.append)
-        return b"".join(pieces)
+    async def read(self) -> bytes:
+        """The complete body."""
+        chunks: list[bytes] = []
+        await self.stream_to(chunks.append)
+        return b"".join(chunks)
 
-    async def pour(self, take: Take, drain: Drain | None = None) -> None:
-        """Hand on every piece in the moment it comes, until the end."""
-        self._left = False
-        while self._kept and not self._left:
-            if take(self._take_kept()) and drain:
+    async def stream_to(self, consume: Consumer, drain: Drain | None = None) -> None:
+        """Pass each chunk to ``consume`` as soon as it arrives, until the end or ``stop``."""
+        self._stopped = False
+        while self._buffer and not self._stopped:
+            if consume(self._take_buffer()) and drain:
                 await drain()
-        self._take = take
+        self._consume = consume
         try:
-            while not (self.over or self._left):
+            while not (self.ended or self._stopped):
                 await self._wait()
                 if self._connection.paused and drain:
                     await drain()
         finally:
-            self._take = None
+            self._consume = None
 
-    def leave(self) -> None:
-        """Enough was heard: pouring ends here."""
-        self._left = True
+    def stop(self) -> None:
+        """End ``stream_to``: the consumer needs no more."""
+        self._stopped = True
         self._wake()
 
-    async def part(self) -> None:
-        """All has been said: wait a moment for the end, so that the connection can be used again."""
+    async def drain_tail(self) -> None:
+        """Wait briefly for the end of a response that needs no more reading, so that the connection can be reused."""
         with suppress(UpstreamError, TimeoutError):
-            async with asyncio.timeout(PARTING):
-                await self.whole()
+            async with asyncio.timeout(TAIL_SECONDS):
+                await self.read()
 
     async def _wait(self) -> None:
-        """Until something is new: the head, a piece, the end or, while it is poured, that it is too much."""
+        """Wait for the head, a chunk or the end; during ``stream_to``, for the end or back-pressure."""
         if self._error is not None:
             raise self._error
         if self._connection.paused:
@@ -153,119 +153,119 @@ class UpstreamResponse:
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
-    # -- for the connection --------------------------------------------------------------------------------------------
+    # -- called by the connection --------------------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> None:
-        """What one read from the network brought."""
-        self.unheard = False
-        parser, came = self._parser, self._came
+        """Parse the bytes of one read from the network (hot path)."""
+        self.nothing_received = False
+        parser, chunks = self._parser, self._chunks
         if parser is None:
-            self.lasting = False
+            self.keep_alive = False
             return
-        readable = True
+        valid = True
         try:
             parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
-            readable = self.lasting = False
-        if came:
-            self._barren = 0
-            piece = b"".join(came)
-            came.clear()
+            valid = self.keep_alive = False
+        if chunks:
+            self._bytes_without_body = 0
+            body = b"".join(chunks)
+            chunks.clear()
             try:
-                if self._unpacking is not None:
-                    piece = self._unpacking.feed(piece)
-                enough = piece and (self._take or self._keep)(piece)
+                if self._decompressor is not None:
+                    body = self._decompressor.feed(body)
+                full = body and (self._consume or self._store)(body)
             except Exception as error:
-                enough = False
+                full = False
                 self.fail(UpstreamError(UNREADABLE) if isinstance(error, zlib.error) else error)
-            if enough:
+            if full:
                 self._connection.pause()
                 self._wake()
         else:
-            self._barren += len(data)
+            self._bytes_without_body += len(data)
         if self._complete:
             self._end()
-        elif not readable or self._barren > HEAD_LIMIT:
+        elif not valid or self._bytes_without_body > HEAD_LIMIT:
             self.fail(UpstreamError(UNREADABLE))
-        elif self._take is None:
+        elif self._consume is None:
             self._wake()
 
-    def _keep(self, piece: bytes) -> bool:
-        """Until somebody asks for it."""
-        self._kept.append(piece)
-        self._kept_size += len(piece)
-        return self._kept_size > READ_AHEAD
+    def _store(self, chunk: bytes) -> bool:
+        """Buffer a chunk until it is read. Returns whether the buffer is full."""
+        self._buffer.append(chunk)
+        self._buffer_size += len(chunk)
+        return self._buffer_size > READ_AHEAD
 
     def _end(self) -> None:
-        if self._error is None and self._unpacking is not None and not self._unpacking.over:
+        if self._error is None and self._decompressor is not None and not self._decompressor.is_complete:
             self.fail(UpstreamError(UNREADABLE))
-        self.over = self._error is None
+        self.ended = self._error is None
         self._parser = None
         self._wake()
 
-    def lose(self, *, broken: bool) -> None:
-        """The connection is gone, which is how an answer of unknown length ends."""
+    def disconnect(self, *, broken: bool) -> None:
+        """The connection is closed, which is the normal end of a response without length or chunked encoding."""
         fields = self._fields
-        measured = b"content-length" in fields or b"chunked" in fields.get(b"transfer-encoding", b"").lower()
-        if self.status and not measured and not broken:
+        framed = b"content-length" in fields or b"chunked" in fields.get(b"transfer-encoding", b"").lower()
+        if self.status and not framed and not broken:
             self._end()
         else:
             self.fail(UpstreamError(f"The connection to the upstream broke {self._when()}."))
 
-    def give_up(self) -> None:
+    def time_out(self) -> None:
         self.fail(UpstreamTimeoutError(f"The upstream was silent for too long {self._when()}."))
 
     def _when(self) -> str:
         return "while it was answering" if self.status else "before it answered"
 
     def fail(self, error: Exception) -> None:
-        if not self.over and self._error is None:
+        if not self.ended and self._error is None:
             self._error = error
             self._parser = None
             self._connection.abort()
             self._wake()
 
-    # -- for the parser ------------------------------------------------------------------------------------------------
+    # -- called by the parser ------------------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         if self._complete:
-            raise ValueError("a second answer")
+            raise ValueError("a second response")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
-        if not self.status and name not in self._fields:  # what comes later is a trailer
+        if not self.status and name not in self._fields:  # later ones are trailers
             self._fields[name] = value
 
     def on_headers_complete(self) -> None:
-        assert self._parser is not None  # it is calling
+        assert self._parser is not None  # it is the caller
         status = self._parser.get_status_code()
-        if status < 200:  # only a word in between, and a sign of life
+        if status < 200:  # an interim response: only resets the timeout
             self._fields.clear()
-            self._connection.hear()
+            self._connection.reset_timeout()
             return
         if b"content-encoding" in self._fields:
-            self._unpack(self.headers["content-encoding"].strip().lower())
+            self._set_encoding(self.headers["content-encoding"].strip().lower())
         self.status = status
         self._complete = self._bodiless
 
-    def _unpack(self, packed: str) -> None:
-        if packed in PACKED:
-            self._unpacking = Decompressor()
-        elif packed not in ("", "identity"):
-            raise ValueError(f"packed as {packed}")
+    def _set_encoding(self, encoding: str) -> None:
+        if encoding in ENCODINGS:
+            self._decompressor = Decompressor()
+        elif encoding not in ("", "identity"):
+            raise ValueError(f"unknown content encoding {encoding}")
 
     def on_message_complete(self) -> None:
         if self.status:
             assert self._parser is not None
             self._complete = True
-            self.lasting = not self._bodiless and self._parser.should_keep_alive()
+            self.keep_alive = not self._bodiless and self._parser.should_keep_alive()
 
 
 class UpstreamConnection(asyncio.Protocol):
-    """A connection, and the one reply that comes over it at a time."""
+    """A connection, with at most one response at a time."""
 
     __slots__ = (
-        *("_heard", "_patience", "_reads", "_reply", "_socket", "_timer", "_transport"),
+        *("_last_input", "_reads", "_response", "_socket", "_timeout", "_timer", "_transport"),
         *("idle_since", "loop", "paused"),
     )
 
@@ -273,33 +273,33 @@ class UpstreamConnection(asyncio.Protocol):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._reply: UpstreamResponse | None = None
+        self._response: UpstreamResponse | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._patience = 0.0
-        self._heard = 0.0
+        self._timeout = 0.0
+        self._last_input = 0.0
         self._reads = 0
         self._socket: socket.socket | None = None
         self.idle_since = 0.0
         self.paused = False
 
-    def ask(self, request: tuple[bytes, ...], patience: float, *, bodiless: bool = False) -> UpstreamResponse:
-        """Send a request. Silence for longer than ``patience`` seconds is the end of it."""
-        reply = self._reply = UpstreamResponse(self, bodiless=bodiless)
+    def send(self, request: tuple[bytes, ...], timeout: float, *, bodiless: bool = False) -> UpstreamResponse:
+        """Send a request. The response fails when nothing is received for ``timeout`` seconds."""
+        response = self._response = UpstreamResponse(self, bodiless=bodiless)
         self._reads = 0
         if self._transport.is_closing():
-            reply.lose(broken=True)
-            return reply
+            response.disconnect(broken=True)
+            return response
         self._transport.writelines(request)
-        self._heard = self.loop.time()
-        self._patience = patience
-        self._watch()
-        return reply
+        self._last_input = self.loop.time()
+        self._timeout = timeout
+        self._schedule_timeout()
+        return response
 
     def release(self) -> bool:
-        """Done with the reply; whether another can follow it. If not, the connection ends with it."""
-        reply, self._reply = self._reply, None
-        whole = reply is not None and reply.over and reply.lasting
-        if not whole or self._transport.is_closing() or self._transport.get_write_buffer_size():
+        """Detach the response. Returns whether the connection can be reused; if not, it is closed."""
+        response, self._response = self._response, None
+        reusable = response is not None and response.ended and response.keep_alive
+        if not reusable or self._transport.is_closing() or self._transport.get_write_buffer_size():
             self.abort()
             return False
         if self.paused:
@@ -308,12 +308,11 @@ class UpstreamConnection(asyncio.Protocol):
         return True
 
     @property
-    def closing(self) -> bool:
+    def is_closing(self) -> bool:
         return self._transport.is_closing()
 
-    def hear(self) -> None:
-        """Wait for silence from now on."""
-        self._heard = self.loop.time()
+    def reset_timeout(self) -> None:
+        self._last_input = self.loop.time()
 
     def abort(self) -> None:
         self.paused = False
@@ -325,51 +324,51 @@ class UpstreamConnection(asyncio.Protocol):
 
     def resume(self) -> None:
         self.paused = False
-        self._heard = self.loop.time()
+        self._last_input = self.loop.time()
         self._transport.resume_reading()
 
-    # -- silence -------------------------------------------------------------------------------------------------------
+    # -- read timeout --------------------------------------------------------------------------------------------------
 
-    def _watch(self) -> None:
-        due = self._heard + self._patience
+    def _schedule_timeout(self) -> None:
+        due = self._last_input + self._timeout
         if self._timer is not None:
             if self._timer.when() <= due:
                 return
             self._timer.cancel()
-        self._timer = self.loop.call_at(due, self._look)
+        self._timer = self.loop.call_at(due, self._check_timeout)
 
-    def _look(self) -> None:
+    def _check_timeout(self) -> None:
         self._timer = None
-        reply, now = self._reply, self.loop.time()
-        if reply is None or reply.over:
+        response, now = self._response, self.loop.time()
+        if response is None or response.ended:
             return
-        if self.paused:  # it is we who do not listen
-            self._heard = now
-        if now - self._heard >= self._patience:
-            reply.give_up()
+        if self.paused:  # back-pressure: this side has stopped reading
+            self._last_input = now
+        if now - self._last_input >= self._timeout:
+            response.time_out()
         else:
-            self._watch()
+            self._schedule_timeout()
 
-    # -- what the event loop calls -------------------------------------------------------------------------------------
+    # -- called by the event loop --------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._socket = transport.get_extra_info("socket") if QUICK_ACK is not None else None
 
     def data_received(self, data: bytes) -> None:
-        if self._reply is None:  # nobody asked
+        if self._response is None:  # unsolicited data
             self.abort()
             return
-        if self._reply.status:  # until then time runs: a head must come whole, however many bytes of it trickle in
-            self._heard = self.loop.time()
+        if self._response.status:  # before that, the timeout is for the complete head, even if bytes trickle in
+            self._last_input = self.loop.time()
         if self._reads % READS_PER_QUICK_ACK == 0:
             self._acknowledge()
         self._reads += 1
-        self._reply.feed(data)
+        self._response.feed(data)
 
     def _acknowledge(self) -> None:
-        """Acknowledge what has come at once. A server that does not set TCP_NODELAY waits for that before it sends the
-        next small piece, up to 40 ms."""
+        """Send a TCP acknowledgement at once. A server that does not set TCP_NODELAY waits for it before it sends the
+        next small segment, up to 40 ms."""
         if self._socket is not None and QUICK_ACK is not None:
             with suppress(OSError):
                 self._socket.setsockopt(socket.IPPROTO_TCP, QUICK_ACK, 1)
@@ -378,11 +377,11 @@ class UpstreamConnection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._reply is not None:
-            self._reply.lose(broken=error is not None)
+        if self._response is not None:
+            self._response.disconnect(broken=error is not None)
 
 
 @lru_cache(maxsize=64)
-def _name_type(told: bytes) -> str:
-    """The type of a body, without what is said about it besides."""
-    return told.decode("latin-1").partition(";")[0].strip().lower()
+def _media_type(content_type: bytes) -> str:
+    """The media type of a Content-Type header, without its parameters."""
+    return content_type.decode("latin-1").partition(";")[0].strip().lower()

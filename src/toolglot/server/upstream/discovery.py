@@ -1,4 +1,4 @@
-"""Servers are asked what they can do: once in a while, all questions at the same time, and never for long."""
+"""Discovers what upstreams can do by querying them: all queries at once, with a short timeout, cached for a while."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from contextlib import suppress
 from toolglot.config import Settings, Upstream
 from toolglot.core.errors import ToolglotError
 from toolglot.gateway.capabilities.learned import LearnedFailures, find_folder
-from toolglot.gateway.capabilities.profiles import Question, load_profiles
+from toolglot.gateway.capabilities.profiles import Query, load_profiles
 from toolglot.gateway.routing import Capabilities
 from toolglot.gateway.sessions.ttl_store import TtlStore
 from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires
 
-PATIENCE = 1.0
-"""Seconds that a request waits for what its upstream tells of itself."""
+TIMEOUT = 1.0
+"""Seconds that a request waits for the discovery of its upstream."""
 
-BELIEVED = 600.0
-"""Seconds for which an answer holds."""
+FACTS_TTL = 600.0
+"""Seconds for which discovered facts are cached."""
 
-UNHEARD = 15.0
-"""Seconds until a server that did not say a word is asked again; it may just be starting."""
+NO_RESPONSE_TTL = 15.0
+"""Seconds until a server that did not respond is queried again; it may just be starting."""
 
 
-def gather_knowledge(settings: Settings, now: Callable[[], float]) -> Capabilities:
-    """What can be known before anybody is asked."""
+def load_capabilities(settings: Settings, now: Callable[[], float]) -> Capabilities:
+    """The capabilities known without a query: profiles and learned failures."""
     folder = find_folder(settings.server.state_dir, os.environ)
     experience = LearnedFailures(folder, settings.tool_calling.cool_down_seconds)
     kept = TtlStore(now, most_bytes=settings.limits.kept_bytes, seconds=settings.limits.kept_seconds)
     return Capabilities(load_profiles(settings.tool_calling.profiles), experience, now, kept)
 
 
-def present(upstream: Upstream) -> dict[str, str]:
-    """The headers with which an upstream is asked on nobody's behalf."""
+def default_headers(upstream: Upstream) -> dict[str, str]:
+    """The headers for the gateway's own requests to an upstream, with the configured key."""
     headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
     if upstream.api_key:
         headers |= all_wires()[upstream.wire].authorize(upstream.api_key.reveal())
@@ -43,35 +43,36 @@ def present(upstream: Upstream) -> dict[str, str]:
 
 
 class Discovery:
-    """Asks upstreams about themselves and tells what they said; requests that want to know the same share one look."""
+    """Queries upstreams for facts and stores them; concurrent requests for the same model share one discovery."""
 
-    def __init__(self, transport: ConnectionPool, knowledge: Capabilities) -> None:
-        self.transport = transport
-        self.knowledge = knowledge
-        self.looks: dict[tuple[str, str], asyncio.Task[None]] = {}
+    def __init__(self, pool: ConnectionPool, capabilities: Capabilities) -> None:
+        self.pool = pool
+        self.capabilities = capabilities
+        self.running: dict[tuple[str, str], asyncio.Task[None]] = {}
 
-    async def ask(self, upstream: Upstream, model: str, headers: Mapping[str, str]) -> None:
+    async def discover(self, upstream: Upstream, model: str, headers: Mapping[str, str]) -> None:
+        """Query an upstream about a model and store the facts."""
         key = upstream.base_url, model
-        look = self.looks.get(key)
-        if look is None:
-            look = self.looks[key] = asyncio.create_task(self.look(upstream, model, headers))
-            look.add_done_callback(lambda _: self.looks.pop(key, None))
-        await asyncio.shield(look)  # a client that leaves does not take the answer from others
+        task = self.running.get(key)
+        if task is None:
+            task = self.running[key] = asyncio.create_task(self._discover(upstream, model, headers))
+            task.add_done_callback(lambda _: self.running.pop(key, None))
+        await asyncio.shield(task)  # a client that disconnects must not cancel the discovery for others
 
-    async def look(self, upstream: Upstream, model: str, headers: Mapping[str, str]) -> None:
-        questions = self.knowledge.profiles.ask(upstream.base_url, model)
-        tasks = [asyncio.create_task(self.put(question, upstream, headers)) for question in questions]
-        _, late = await asyncio.wait(tasks, timeout=PATIENCE)
+    async def _discover(self, upstream: Upstream, model: str, headers: Mapping[str, str]) -> None:
+        queries = self.capabilities.profiles.list_queries(upstream.base_url, model)
+        tasks = [asyncio.create_task(self._send(query, upstream, headers)) for query in queries]
+        _, late = await asyncio.wait(tasks, timeout=TIMEOUT)
         for task in late:
             task.cancel()
-        heard = [None if task in late else task.result() for task in tasks]
-        facts = self.knowledge.profiles.read(answer or b"" for answer in heard)
-        answered = any(answer is not None for answer in heard)
-        self.knowledge.set_facts(upstream, model, facts, BELIEVED if answered else UNHEARD)
+        bodies = [None if task in late else task.result() for task in tasks]
+        facts = self.capabilities.profiles.read_facts(body or b"" for body in bodies)
+        responded = any(body is not None for body in bodies)
+        self.capabilities.set_facts(upstream, model, facts, FACTS_TTL if responded else NO_RESPONSE_TTL)
 
-    async def put(self, question: Question, upstream: Upstream, headers: Mapping[str, str]) -> bytes | None:
-        """The answer to a question; empty if it was not understood, nothing if nobody answered."""
+    async def _send(self, query: Query, upstream: Upstream, headers: Mapping[str, str]) -> bytes | None:
+        """The body of the response to a query; empty for an error status, None without a response."""
         with suppress(ToolglotError):
-            async with self.transport.send(question.method, question.url, upstream, headers, question.body) as reply:
-                return await reply.whole() if reply.status == 200 else b""
+            async with self.pool.send(query.method, query.url, upstream, headers, query.body) as response:
+                return await response.read() if response.status == 200 else b""
         return None

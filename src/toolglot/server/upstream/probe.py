@@ -1,7 +1,7 @@
-"""A server is put to the test: what it makes of tools, natively and as text.
+"""Tests how a server handles tools, natively and as text (``toolglot probe``).
 
-Strategy. Every test is one exchange, as the gateway would make it, in a mode that is set; what the answer shows then
-depends on the server alone. A call that came natively was not read from text, and the record of the exchange tells.
+Strategy. Every test is one exchange, as the gateway would make it, in a fixed mode; so the result depends on the
+server alone. The record of the exchange shows whether a call was native or read from text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest,
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown
 from toolglot.gateway.telemetry.log import Telemetry, redact
-from toolglot.server.upstream.discovery import Discovery, present
+from toolglot.server.upstream.discovery import Discovery, default_headers
 from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires, openai_chat
 
@@ -35,8 +35,8 @@ WEATHER = {
 ONE = "What is the weather in Paris? Use the tool get_weather."
 TWO = 'Two things in one answer: call get_weather with {"city": "Paris"} and call get_weather with {"city": "Oslo"}.'
 NONE = "Say hello."
-LONGEST = 300
-"""Tokens of an answer: enough for two calls."""
+MAX_TOKENS = 300
+"""Enough for two calls."""
 
 DIALECTS = ("hermes", "roo_xml")
 YES, NO, FAILED = "yes", "no", "failed"
@@ -44,7 +44,7 @@ YES, NO, FAILED = "yes", "no", "failed"
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One request: how it is asked, and how many calls its answer must have."""
+    """One test request, and how many calls the answer must contain."""
 
     name: str
     mode: str
@@ -67,7 +67,7 @@ TESTS = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a test showed."""
+    """The result of one test."""
 
     name: str
     result: str
@@ -76,42 +76,44 @@ class Finding:
 
 
 class Probe:
-    """The tests of one model of one upstream."""
+    """Runs the tests against one model of one upstream."""
 
-    def __init__(self, settings: Settings, knowledge: Capabilities, clock: Callable[[], float]) -> None:
+    def __init__(self, settings: Settings, capabilities: Capabilities, clock: Callable[[], float]) -> None:
         self.settings = settings
-        self.knowledge = knowledge
+        self.capabilities = capabilities
         self.clock = clock
         self.numbers = iter(range(1, 1 << 30))
         model, self.upstream = settings.model_for("")
         self.model = model.model
 
     async def list_models(self) -> Finding:
-        """Whether it tells its models; the first one is asked where none was named."""
+        """Whether the server lists its models; the first is tested if none is configured."""
         began = self.clock()
         try:
-            told = json.loads(await self.fetch("GET", self.upstream.endpoint("/models")))
-            names = [one["id"] for one in told["data"]]
+            listed = json.loads(await self.fetch("GET", self.upstream.endpoint("/models")))
+            names = [one["id"] for one in listed["data"]]
         except (ToolglotError, ValueError, KeyError, TypeError) as error:
             return Finding("models", NO, self.clean(str(error)), self.clock() - began)
         self.model = self.model or (names[0] if names else "")
         shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
         return Finding("models", YES, shown, self.clock() - began)
 
-    async def ask_facts(self) -> tuple[Finding, Rule]:
-        """What it tells of itself, and the rule that holds for it now."""
+    async def find_rule(self) -> tuple[Finding, Rule]:
+        """The profile rule that applies, after discovery if it needs facts."""
         began = self.clock()
-        rule = self.knowledge.find_rule(self.upstream, self.model)
-        while isinstance(rule, CapabilitiesUnknown):
-            async with fresh_transport() as transport:
-                await Discovery(transport, self.knowledge).ask(self.upstream, self.model, present(self.upstream))
-            rule = self.knowledge.find_rule(self.upstream, self.model)
+        rule = self.capabilities.find_rule(self.upstream, self.model)
+        if isinstance(rule, CapabilitiesUnknown):
+            async with fresh_pool() as pool:
+                headers = default_headers(self.upstream)
+                await Discovery(pool, self.capabilities).discover(self.upstream, self.model, headers)
+            rule = self.capabilities.find_rule(self.upstream, self.model)
+        assert not isinstance(rule, CapabilitiesUnknown)
         return Finding("profile", "native" if rule.native else "text", rule.name, self.clock() - began), rule
 
     async def run(self, test: Test) -> Finding:
         began = self.clock()
         try:
-            exchange = self.make(test)
+            exchange = self.prepare(test)
             body = await self.fetch("POST", exchange.address, exchange.upstream_body, exchange)
             calls = read_calls(reply(exchange, body, streamed=body.lstrip().startswith((b"data:", b"event:", b":"))))
         except ToolglotError as error:
@@ -119,65 +121,65 @@ class Probe:
         result, detail = judge(test, calls, exchange.recorder.read_as)
         return Finding(test.name, result, detail, self.clock() - began)
 
-    def make(self, test: Test) -> Exchange:
+    def prepare(self, test: Test) -> Exchange:
         tools = replace(self.settings.tool_calling, dialect=test.dialect)
-        asked = {
+        request = {
             "model": self.model,
             "messages": [{"role": "user", "content": test.question}],
             "tools": [WEATHER],
             "temperature": 0,
-            "max_tokens": LONGEST,
+            "max_tokens": MAX_TOKENS,
             "stream": test.stream,
             **dict(test.fields),
         }
-        source = Source(self.knowledge.now, lambda: str(next(self.numbers)))
-        watch = Telemetry().begin("probe", openai_chat.WIRE.name)
+        source = Source(self.capabilities.now, lambda: str(next(self.numbers)))
+        recorder = Telemetry().begin("probe", openai_chat.WIRE.name)
         settings = replace(self.settings, tool_calling=tools)
-        request = IncomingRequest(_WIRE, json.dumps(asked).encode(), watch, mode=test.mode)
-        exchange = prepare(request, GatewayContext(settings, source, self.knowledge))
+        incoming = IncomingRequest(_WIRE, json.dumps(request).encode(), recorder, mode=test.mode)
+        exchange = prepare(incoming, GatewayContext(settings, source, self.capabilities))
         assert isinstance(exchange, Exchange)
         return exchange
 
     async def fetch(self, method: str, url: str, body: bytes | None = None, exchange: Exchange | None = None) -> bytes:
-        headers = present(self.upstream)
-        async with fresh_transport() as transport, transport.send(method, url, self.upstream, headers, body) as reply:
-            whole = await reply.whole()
-            if reply.status >= 300:
-                raise (exchange.upstream_wire if exchange else _WIRE).decode_error(reply.status, whole)
-            return whole
+        headers = default_headers(self.upstream)
+        async with fresh_pool() as pool, pool.send(method, url, self.upstream, headers, body) as response:
+            received = await response.read()
+            if response.status >= 300:
+                raise (exchange.upstream_wire if exchange else _WIRE).decode_error(response.status, received)
+            return received
 
     def clean(self, text: str) -> str:
         return " ".join(redact(text, self.upstream.secrets).split())[:200]
 
 
 @asynccontextmanager
-async def fresh_transport() -> AsyncIterator[ConnectionPool]:
-    """Connections that nobody used before: what is tested is the server, not how long it keeps one open."""
-    transport = ConnectionPool()
+async def fresh_pool() -> AsyncIterator[ConnectionPool]:
+    """An empty pool: the server is tested, not its keep-alive."""
+    pool = ConnectionPool()
     try:
-        yield transport
+        yield pool
     finally:
-        await transport.close()
+        await pool.close()
 
 
 _WIRE = all_wires()[openai_chat.WIRE.name]
 
 
 def read_calls(reply: bytes) -> list[str]:
-    """The arguments of the calls in a whole answer."""
+    """The arguments of the calls in a complete answer."""
     message = json.loads(reply)["choices"][0]["message"]
     return [call["function"]["arguments"] for call in message.get("tool_calls") or ()]
 
 
 def judge(test: Test, calls: list[str], read_as: list[str]) -> tuple[str, str]:
-    """Whether the answer is what was asked for, and what is to be said of it."""
+    """Whether the answer has the expected calls, and a detail for the report."""
     if not calls:
         return NO, "an answer without a call"
     shown = "; ".join(calls)
     if test.mode == "native" and read_as:
         return NO, f"the call came as text ({', '.join(read_as)})"
     if not all(_is_object(call) for call in calls):
-        return NO, f"the arguments are no object: {shown}"
+        return NO, f"the arguments are not an object: {shown}"
     if len(calls) < test.calls:
         return NO, f"{len(calls)} call instead of {test.calls}: {shown}"
     return YES, shown if not read_as else f"{shown} (read as {', '.join(read_as)})"
@@ -191,10 +193,10 @@ def _is_object(text: str) -> bool:
 
 
 def suggest(upstream: Upstream, model: str, findings: Mapping[str, Finding], known: Rule) -> Iterator[str]:
-    """The lines of a profile that say what was found."""
+    """The lines of a profile rule that describes the findings."""
     passed = {name for name, finding in findings.items() if finding.result == YES}
     native = {"native call", "native, streamed"} <= passed
-    spoken = [name for name in DIALECTS if {f"text, {name}", f"text, {name}, streamed"} <= passed]
+    dialects = [name for name in DIALECTS if {f"text, {name}", f"text, {name}, streamed"} <= passed]
     yield "[[rule]]"
     yield f"name = {json.dumps(f'probed: {model}')}"
     yield f"address = [{json.dumps(urlsplit(upstream.base_url).netloc.rpartition('@')[2])}]"
@@ -202,8 +204,8 @@ def suggest(upstream: Upstream, model: str, findings: Mapping[str, Finding], kno
     yield f"native = {json.dumps(native)}"
     if native:
         yield f"parallel = {json.dumps('native, two calls' in passed)}"
-    if spoken and not native:
-        yield f"dialect = {json.dumps(spoken[0])}"
+    if dialects and not native:
+        yield f"dialect = {json.dumps(dialects[0])}"
     for name in ("reasoning", "structured"):
         if getattr(known, name):
             yield f"{name} = {json.dumps(getattr(known, name))}"
