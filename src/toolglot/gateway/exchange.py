@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from toolglot.clients import toolsets
 from toolglot.clients.complaints import find_complaints
-from toolglot.clients.xml.argument_guarding import TOOLS as GUARDED
+from toolglot.clients.xml.argument_escaping import GUARDED_TOOLS
 from toolglot.clients.xml.session import XmlSession, detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
@@ -363,7 +363,7 @@ def _encode(exchange: Exchange, conversation: Conversation, body: bytes) -> byte
     if mode is not RELAY:
         exchange.mapping = _find_mapping(exchange, conversation)
         guard = exchange.settings.clients.guard
-        if guard and any(tool.name in GUARDED for tool in conversation.tools):
+        if guard and any(tool.name in GUARDED_TOOLS for tool in conversation.tools):
             exchange.guards = guard
     if mode is TEXT:
         return _encode_as_text(exchange, conversation, body)

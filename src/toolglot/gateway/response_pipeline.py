@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from toolglot.clients.toolsets import ResponseMapper
-from toolglot.clients.xml.argument_guarding import ArgumentGuard
+from toolglot.clients.xml.argument_escaping import ArgumentEscaper
 from toolglot.clients.xml.response_renderer import shorten_arguments
 from toolglot.config.rollout import SHELL
 from toolglot.core.errors import ToolglotError
@@ -165,7 +165,7 @@ def open_steps(exchange: Exchange, streamed: bool) -> list[ResponseStep]:
     if exchange.mapping and exchange.xml_session is None:
         steps.append(ResponseMapper(exchange.mapping, notes, streamed))
     if exchange.guards:
-        steps.append(ArgumentGuard(exchange.guards, exchange.client_request.conversation.model, notes))
+        steps.append(ArgumentEscaper(exchange.guards, exchange.client_request.conversation.model, notes))
     if exchange.turn_key is not None:
         stored = exchange.client_state.open_signatures(exchange.route.upstream.base_url)
         steps.append(SignatureCollector(stored, exchange.turn_key))
