@@ -136,7 +136,7 @@ def test_a_rule_explains_itself() -> None:
     assert rule.explain() == (
         f"rule {rule.number} of profiles.toml (Ollama, a model with tools), for server ollama, capabilities tools"
     )
-    assert PROFILES.find(SERVER, "m").explain().endswith("(nothing is known): any model can be taught with text")
+    assert PROFILES.find(SERVER, "m").explain().endswith("(nothing is known): tools as text work with any model")
 
 
 def test_every_rule_can_be_reached() -> None:

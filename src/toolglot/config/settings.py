@@ -288,11 +288,11 @@ class Upstream:
     @cached_property
     def secrets(self) -> tuple[str, ...]:
         """Texts to redact: its key, and long values in its headers and its URL."""
-        words = [value.split()[-1] for value in self.headers.values() if value.strip()]
+        texts = [value.split()[-1] for value in self.headers.values() if value.strip()]
         parts = urlsplit(self.base_url)
-        words += [parts.username or "", parts.password or "", *(value for _, value in parse_qsl(parts.query))]
-        words += [unquote(word) for word in words if "%" in word]
-        return tuple(word for word in (self.api_key.reveal(), *words) if len(word) >= SECRET_LENGTH)
+        texts += [parts.username or "", parts.password or "", *(value for _, value in parse_qsl(parts.query))]
+        texts += [unquote(text) for text in texts if "%" in text]
+        return tuple(text for text in (self.api_key.reveal(), *texts) if len(text) >= SECRET_LENGTH)
 
     def endpoint(self, path: str, root: str = "/v1") -> str:
         """The URL of an endpoint, such as ``/chat/completions``."""

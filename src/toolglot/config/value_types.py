@@ -46,10 +46,10 @@ class ValueType:
 def _bool(raw: object) -> bool:
     if isinstance(raw, bool):
         return raw
-    word = _text(raw).strip().lower()
-    if word not in TRUE | FALSE:
-        raise ValueError(word)
-    return word in TRUE
+    text = _text(raw).strip().lower()
+    if text not in TRUE | FALSE:
+        raise ValueError(text)
+    return text in TRUE
 
 
 def _never(raw: object) -> bool:
@@ -121,24 +121,24 @@ def _maybe_plan(raw: object) -> Plan | None:
     return None if raw == "auto" else read_plan(raw)
 
 
-def choice(*words: str, empty: bool = False) -> ValueType:
+def choice(*values: str, empty: bool = False) -> ValueType:
     def parse(raw: object) -> str:
-        word = _text(raw).strip().lower()
-        if word not in words and (word or not empty):
+        text = _text(raw).strip().lower()
+        if text not in values and (text or not empty):
             raise ValueError(raw)
-        return word
+        return text
 
-    return ValueType(" or ".join(filter(None, (", ".join(words[:-1]), words[-1]))), parse)
+    return ValueType(" or ".join(filter(None, (", ".join(values[:-1]), values[-1]))), parse)
 
 
-def subset(*words: str) -> ValueType:
+def subset(*values: str) -> ValueType:
     def parse(raw: object) -> tuple[str, ...]:
         given = _names(raw)
-        if not set(given) <= set(words):
+        if not set(given) <= set(values):
             raise ValueError(raw)
         return given
 
-    return ValueType(f"any of {', '.join(words)}: a list, or text with commas between them", parse)
+    return ValueType(f"any of {', '.join(values)}: a list, or text with commas between them", parse)
 
 
 def integer(low: int, high: int) -> ValueType:

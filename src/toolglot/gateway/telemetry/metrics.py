@@ -125,7 +125,7 @@ C = TypeVar("C", Count, Histogram)
 class Family(dict[tuple[object, ...], C]):
     """One metric: its counters by the raw label values of records; a missing counter is created on lookup.
 
-    ``children`` has the counters by their bounded label values (``other`` stands for many), with their start times.
+    ``children`` has the counters by their bounded label values (many values share ``other``), with their start times.
     """
 
     def __init__(self, kind: str, name: str, help_: str, make: Callable[[], C], labels: Mapping[str, Labels]) -> None:

@@ -29,9 +29,9 @@ NO_RESPONSE_TTL = 15.0
 def load_capabilities(settings: Settings, now: Callable[[], float]) -> Capabilities:
     """The capabilities known without a query: profiles and learned failures."""
     folder = find_folder(settings.server.state_dir, os.environ)
-    experience = LearnedFailures(folder, settings.tool_calling.cool_down_seconds)
+    learned = LearnedFailures(folder, settings.tool_calling.cool_down_seconds)
     kept = TtlStore(now, most_bytes=settings.limits.kept_bytes, seconds=settings.limits.kept_seconds)
-    return Capabilities(load_profiles(settings.tool_calling.profiles), experience, now, kept)
+    return Capabilities(load_profiles(settings.tool_calling.profiles), learned, now, kept)
 
 
 def default_headers(upstream: Upstream) -> dict[str, str]:

@@ -130,21 +130,21 @@ class ConnectionPool:
         scheme, host, port = origin
         loop = asyncio.get_running_loop()
         tls = self._tls if scheme == "https" else None
-        who = f"Upstream {upstream.name!r} at {scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+        name = f"Upstream {upstream.name!r} at {scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         try:
             async with asyncio.timeout(upstream.connect_timeout):
                 return (await loop.create_connection(partial(UpstreamConnection, loop), host, port, ssl=tls))[1]
         except TimeoutError:
             problem = f"did not accept a connection within {upstream.connect_timeout:g} s"
-            raise UpstreamTimeoutError(f"{who} {problem}. Check that it is running.") from None
+            raise UpstreamTimeoutError(f"{name} {problem}. Check that it is running.") from None
         except ssl.SSLCertVerificationError as error:
-            raise UnreachableError(f"The certificate of {who} was refused: {error.verify_message}.") from None
+            raise UnreachableError(f"The certificate of {name} was refused: {error.verify_message}.") from None
         except ssl.SSLError as error:
-            raise UnreachableError(f"TLS with {who} failed: {error.reason}. Is it an http address?") from None
+            raise UnreachableError(f"TLS with {name} failed: {error.reason}. Is it an http address?") from None
         except (OSError, UnicodeError) as error:
             problem = _describe(error)
             raise UnreachableError(
-                f"{who} cannot be reached ({problem}). Check that the server is running and its base_url is right."
+                f"{name} cannot be reached ({problem}). Check that the server is running and its base_url is right."
             ) from None
 
     # -- idle connections ----------------------------------------------------------------------------------------------
