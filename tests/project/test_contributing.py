@@ -146,11 +146,11 @@ def test_a_wire_field_that_is_forgotten_names_each_place(copy: Path, run: Run) -
 
 ROO_IS_DETECTED = """
 from support.xmlprompts import write_roo
-from toolglot.clients.xml.detection import find_client
+from toolglot.clients.xml.detection import detect_client
 from toolglot.core.conversation import Conversation, Message, Text
 
 asked = Conversation("m", (Message("system", (Text(write_roo()),)), Message("user", (Text("go"),))))
-found = [find_client(asked, {"User-Agent": f"RooCode/{version}"}) for version in ("3.39.9", "3.40.0", "3.41.2")]
+found = [detect_client(asked, {"User-Agent": f"RooCode/{version}"}) for version in ("3.39.9", "3.40.0", "3.41.2")]
 assert [one and one.profile for one in found] == ["roo-3.36", "roo-3.40", "roo-3.40"], found
 """
 

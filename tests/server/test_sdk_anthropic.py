@@ -21,7 +21,7 @@ MESSAGES: Any = [{"role": "user", "content": "hi"}]
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Anthropic]:
-    with running_loop() as loop, loop.entered(running(replaying(anthropic_messages))) as address:
+    with running_loop() as loop, loop.entered(running(replaying(anthropic_messages.WIRE))) as address:
         with Anthropic(base_url=address, api_key="none", max_retries=0, timeout=20) as client:
             yield client
 
