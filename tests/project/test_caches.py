@@ -111,7 +111,7 @@ STORES: Final[dict[str, tuple[float, str]]] = {
     "core.provenance:MAX_UNMARKED": (1 << 14, "hashes of texts without call markup; cleared when full"),
     "core.schema.toolset:_MAX_COMPILED": (64, "compiled tool sets of the library; cleared when full"),
     "gateway.capabilities.learned:MAX_ENTRIES": (1000, "learned failures, and leak counts; the oldest are dropped"),
-    "gateway.routing:KNOWN": (512, "discovered facts and rules by upstream and model; cleared when full"),
+    "gateway.routing:MAX_CACHED_RULES": (512, "discovered facts and rules by upstream and model; cleared when full"),
     "gateway.sessions.ttl_store:MOST_BYTES": (
         64 << 20,
         "signatures and responses of clients (bytes); least recently used",
