@@ -1,7 +1,6 @@
 """Retired words: metaphors and vague words that names, docstrings and messages in ``src/`` no longer use.
 
-``GONE`` is enforced. ``PENDING`` words still occur; each is an expected failure that lists its places
-(``pytest -rx tests/project/test_words.py``). When one is gone, move it to ``GONE``; the replacement is in docs/glossary.md.
+``docs/glossary.md`` has the words to use instead.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ GONE = (
 )
 """Regular expressions on the text of a file."""
 
-PENDING = (
+RETIRED = (
     *("door", "house", "visit", "errand", "guest", "twin", "mould", "seal", "sealed", "lesson", "keepsake", "drawer"),
     *(
         "told",
@@ -61,7 +60,15 @@ PENDING = (
 ``beat`` are retired as metaphors too, but have ordinary uses, so reviewers look for them."""
 
 ALLOWED = {
+    "experience": r'getLogger\("toolglot\.experience"\)',
+    "lesson": r'"lessons"',  # a key of a file that was written before
     "rehearsal": r"rehearsal_failed",  # in records that were written before
+    "room": r'"room"',  # a property that the simulated model fills
+    "said": r"(?:The tool|You) said: |wrote\|said\||says\?\|said|_find_said",
+    "speak": r"as speak\b|\"speak\"",
+    "speech": r"as Speech\b|\"Speech\"",
+    "visit": r"\|visit\|",  # a verb that the simulated model understands
+    "wish": r"\|wish\)",
 }
 """Public names that stay, by word."""
 
@@ -104,8 +111,7 @@ def test_words_that_are_gone_stay_away(pattern: str) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("word", PENDING)
-def test_words_that_are_going(word: str) -> None:
+@pytest.mark.parametrize("word", RETIRED)
+def test_retired_words_stay_away(word: str) -> None:
     found = [f"{name_of(path)}:{number}" for path, text in SOURCES.items() for number in find_word(word, text)]
-    if found:
-        pytest.xfail(f"{len(found)} lines, among them {', '.join(found[:3])}")
+    assert found == [], f"{word}: see docs/glossary.md for the word to use"

@@ -67,14 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
     from time import time
 
     settings = _add_embedded_upstream(load_settings(arguments))
-    knowledge = load_capabilities(settings, time)
+    capabilities = load_capabilities(settings, time)
     if arguments.learned:
-        document: Any = [asdict(entry) for entry in knowledge.failures.recall_all(time())]
+        document: Any = [asdict(entry) for entry in capabilities.failures.recall_all(time())]
         rows = [f"{one['address']}  {one['model']}  {one['kind']}: {one['evidence']}" for one in document]
         lines = iter(rows or ["nothing was learned"])
     else:
         body = _read_request(arguments.request)
-        document = describe_exchange(*_build_exchange(body, arguments, settings, knowledge), knowledge.now())
+        document = describe_exchange(*_build_exchange(body, arguments, settings, capabilities), capabilities.now())
         lines = format_lines(document)
     print(json.dumps(document, ensure_ascii=False, indent=2) if arguments.json else "\n".join(lines))
     return OK
@@ -96,7 +96,7 @@ def _read_request(name: str) -> bytes:
 
 
 def _build_exchange(
-    body: bytes, arguments: argparse.Namespace, settings: Settings, knowledge: Capabilities
+    body: bytes, arguments: argparse.Namespace, settings: Settings, capabilities: Capabilities
 ) -> tuple[Exchange, list[str]]:
     """Build the exchange without sending it, and notes on how its route was found."""
     from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source, prepare
@@ -105,24 +105,25 @@ def _build_exchange(
 
     if arguments.wire not in all_wires():
         raise UsageError(f"there is no wire {arguments.wire!r}; wires are {', '.join(all_wires())}")
-    wire, source = all_wires()[arguments.wire], Source(knowledge.now, lambda: "0")
+    wire, source = all_wires()[arguments.wire], Source(capabilities.now, lambda: "0")
     path = {"model": arguments.model or ""}
 
     notes: list[str] = []
-    while True:
+    for _ in range(2):
         request = IncomingRequest(wire, body, Telemetry().begin("explain", wire.name), path)
-        exchange = prepare(request, GatewayContext(settings, source, knowledge))
+        exchange = prepare(request, GatewayContext(settings, source, capabilities))
         if isinstance(exchange, Exchange):
             return exchange, notes
-        notes = _ask(exchange, knowledge) if arguments.ask else _assume_nothing(exchange, knowledge)
+        notes = _ask(exchange, capabilities) if arguments.ask else _assume_nothing(exchange, capabilities)
+    raise UsageError("the capabilities of the upstream are unknown after discovery")
 
 
-def _assume_nothing(unsure: CapabilitiesUnknown, knowledge: Capabilities) -> list[str]:
-    knowledge.set_facts(unsure.upstream, unsure.model, {}, 60)
+def _assume_nothing(unsure: CapabilitiesUnknown, capabilities: Capabilities) -> list[str]:
+    capabilities.set_facts(unsure.upstream, unsure.model, {}, 60)
     return [NOT_ASKED]
 
 
-def _ask(unsure: CapabilitiesUnknown, knowledge: Capabilities) -> list[str]:
+def _ask(unsure: CapabilitiesUnknown, capabilities: Capabilities) -> list[str]:
     import asyncio
 
     from toolglot.server.upstream.discovery import Discovery, default_headers
@@ -130,7 +131,7 @@ def _ask(unsure: CapabilitiesUnknown, knowledge: Capabilities) -> list[str]:
 
     async def ask() -> None:
         async with fresh_pool() as transport:
-            await Discovery(transport, knowledge).discover(
+            await Discovery(transport, capabilities).discover(
                 unsure.upstream, unsure.model, default_headers(unsure.upstream)
             )
 

@@ -39,7 +39,7 @@ _FOREIGN_SIGNS: Final = re.compile(
 
 _ESCAPES = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([nrt]))?")
 _SURROGATES = re.compile(r"\\u[dD][89a-fA-F]")
-_JOINERS = re.compile(r"\"\s*,\s*(?=[\"'])|'\s*,\s*(?=[\"'])|<br ?/?>|//+")
+_LINE_JOINTS = re.compile(r"\"\s*,\s*(?=[\"'])|'\s*,\s*(?=[\"'])|<br ?/?>|//+")
 """Separators of lines that are strings of a list or share a table cell, and comment markers."""
 _MARGIN = r"[ \t>+|*#-]*+"
 _NUMBERED = r"\[\d{1,7}\]|\(?(?:[Ll](?:ine)? ?)?\d{1,7}(?:[ \t]*[|:→│.]|[)-]|\t)"
@@ -55,7 +55,7 @@ _UNFINISHED = re.compile(
     r"(?:\\+(?:u[0-9a-fA-F]{0,3})?|&[#\w]{0,32}|<(?:br? ?/?)?|[\"']\s*,\s*|/)?\Z"
 )
 """An end whose meaning depends on what follows: a line that may begin with a prefix, or part of an escape, an entity or
-a joiner."""
+a line joint."""
 _LONGEST_END: Final = 300
 _FORM_SEPARATOR: Final = "\0"
 """Separates the two normal forms of a text."""
@@ -86,7 +86,7 @@ def normal_forms(text: str) -> list[str]:
 
 
 def _decode(text: str) -> str:
-    """Decode JSON string escapes and HTML entities, and remove the joiners of lines."""
+    """Decode JSON string escapes and HTML entities, and remove line joints."""
     if "\\" in text:
         paired = _SURROGATES.search(text) is not None
         text = _ESCAPES.sub(_unescape, text)
@@ -95,7 +95,7 @@ def _decode(text: str) -> str:
         text = html.unescape(text)
         text = html.unescape(text) if "&" in text else text
     text = text.replace("\r", "\n") if "\r" in text else text
-    return replace_all(_JOINERS, text)
+    return replace_all(_LINE_JOINTS, text)
 
 
 def _unescape(found: re.Match[str]) -> str:

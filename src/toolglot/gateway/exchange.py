@@ -314,9 +314,9 @@ def _cross_wires(exchange: Exchange, conversation: Conversation) -> Conversation
 
     Raises: RequestError if the request depends on something that only an upstream of the same wire has.
     """
-    bond = exchange.client_request.same_wire_only
-    if bond is not None and (not exchange.same_wire or exchange.route.tool_mode is TEXT):
-        raise bond
+    error = exchange.client_request.same_wire_only
+    if error is not None and (not exchange.same_wire or exchange.route.tool_mode is TEXT):
+        raise error
     if exchange.same_wire:
         return conversation
     for at, message in enumerate(conversation.messages):

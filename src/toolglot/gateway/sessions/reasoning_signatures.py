@@ -118,8 +118,8 @@ class SignatureCollector:
                     self.texts.append(text)
                 case ReasoningDelta(text=text):
                     self.reasoning.append(text)
-                case ReasoningSigned(signature=seal, kind=kind):
-                    self.signed.append((Reasoning("".join(self.reasoning), seal, kind), len(self.texts)))
+                case ReasoningSigned(signature=signature, kind=kind):
+                    self.signed.append((Reasoning("".join(self.reasoning), signature, kind), len(self.texts)))
                     self.reasoning.clear()
                 case CallStarted(index=index, id=call_id, name=name):
                     self.calls[index] = _OpenCall(call_id, name, self.take_signed())

@@ -100,8 +100,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     thoughts = pick(pick_table(settings, THINKING), INCLUDED) is True
     listing = stream and path.get("alt") != "sse"
     memory = {"thoughts": thoughts, "list": listing}
-    told_too = [EFFORT, INCLUDED] if conversation.limits.effort else [INCLUDED]
-    modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in told_too])
+    modelled_keys = [EFFORT, INCLUDED] if conversation.limits.effort else [INCLUDED]
+    modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in modelled_keys])
     payload = (tuple(notes), memory, "application/json" if listing else "")
     return ClientRequest(conversation, stream, True, *payload, modelled=modelled)
 

@@ -6,7 +6,7 @@
     data: [DONE]
 
 Strategy. The decoder parses only the needed fields, typed, and falls back to lenient JSON parsing when a server sends
-something unusual. Servers disagree about indexes and ids of calls; the calls are told apart here and nowhere else.
+something unusual. Servers disagree about indexes and ids of calls; only this module distinguishes calls.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class StreamEncoder:
         self.prefix = head + b'{"index":0,"delta":{'
         self.role = b'"role":"assistant",'
         self.wants_usage = request.wants_usage
-        self.seal = ""
+        self.signature = ""
 
     def write(self, events: Sequence[Event]) -> bytes:
         """Encode the events as joined chunks."""
@@ -86,21 +86,21 @@ class StreamEncoder:
         return b"".join((self.prefix, first, encode(encoded)[1:-1], OPEN))
 
     def start_call(self, event: CallStarted) -> bytes:
-        signature, self.seal = self.seal, ""
+        signature, self.signature = self.signature, ""
         function = {"name": event.name, "arguments": ""}
         encoded = {"index": event.index, "id": event.id, "type": "function", "function": function}
         return self.put({"tool_calls": [encoded | write_signature(signature)]})
 
     def keep_signature(self, event: ReasoningSigned) -> bytes:
         """A signature of this wire waits for the next call; the chat wire has no field for others."""
-        self.seal = event.signature if event.kind == NAME else self.seal
+        self.signature = event.signature if event.kind == NAME else self.signature
         return b""
 
     def carry(self, event: ProviderEvent) -> bytes:
         return self.put(event.data) if event.wire == NAME else b""
 
     def finish(self, event: Finished) -> bytes:
-        before = self.put(write_signature(self.seal)) if self.seal else b""
+        before = self.put(write_signature(self.signature)) if self.signature else b""
         first, self.role = self.role[:-1], b""
         encoded = before + self.prefix + first + b'},"finish_reason":' + encode(event.reason) + b"}]}\n\n"
         if self.wants_usage:

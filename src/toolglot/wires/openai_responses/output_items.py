@@ -103,7 +103,7 @@ class TextItem(Item):
 class ReasoningItem(Item):
     """Reasoning, sent as a summary: the only form that every client shows."""
 
-    seal: str = ""
+    signature: str = ""
 
     def part(self, text: str) -> dict[str, Any]:
         return {"type": "summary_text", "text": text}
@@ -111,7 +111,7 @@ class ReasoningItem(Item):
     def encode(self, status: str) -> dict[str, Any]:
         encoded: dict[str, Any] = {"id": self.id, "type": "reasoning"}
         encoded["summary"] = [self.part(self.text)] if self.pieces and status != "in_progress" else []
-        return encoded | {"encrypted_content": self.seal} if self.seal else encoded
+        return encoded | {"encrypted_content": self.signature} if self.signature else encoded
 
     def add(self, text: str) -> list[Step]:
         first = not self.pieces
@@ -289,7 +289,7 @@ class OutputItems:
 
     def add_signature(self, event: ReasoningSigned) -> list[Step]:
         steps, thought = self.open_reasoning()
-        thought.seal = wrap_signature(event.signature, event.kind, NAME)
+        thought.signature = wrap_signature(event.signature, event.kind, NAME)
         return [*steps, *self.pause()]
 
     def start_call(self, event: CallStarted) -> list[Step]:
