@@ -377,7 +377,7 @@ def test_16_tools_of_the_provider(client: str) -> None:
     _, exchange = ask_raw(client, "ollama", **HOSTED[client])
     assert b"earch" not in exchange.upstream_body and any("earch" in note for note in exchange.recorder.notes)
     _, same = ask_raw(client, client, **HOSTED[client])
-    assert b"earch" in same.request
+    assert b"earch" in same.upstream_body
 
 
 @pytest.mark.parametrize("upstream", wire_names())
@@ -408,7 +408,7 @@ def test_18_probabilities_and_sounds_stay_with_their_wire() -> None:
     _, exchange = ask_raw("openai_chat", "anthropic_messages", **asked)
     assert exchange.recorder.notes == ["not carried to another wire: logprobs, modalities, audio"]
     _, same = ask_raw("openai_chat", "openai_chat", **asked)
-    assert json.loads(same.request) == asked
+    assert json.loads(same.upstream_body) == asked
 
 
 # -- and what is never lost: that an answer broke off --------------------------------------------------------------------
