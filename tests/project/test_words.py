@@ -67,6 +67,7 @@ ALLOWED = {
     "said": r"(?:The tool|You) said: |wrote\|said\||says\?\|said|_find_said",
     "speak": r"as speak\b|\"speak\"",
     "speech": r"as Speech\b|\"Speech\"",
+    "told": r"told apart",
     "visit": r"\|visit\|",  # a verb that the simulated model understands
     "wish": r"\|wish\)",
 }

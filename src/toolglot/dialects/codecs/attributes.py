@@ -76,7 +76,7 @@ def take_attributes(call: PartialCall, header: Match, certain: bool) -> bool:
     if attributes is None:
         if any(call.declares(found[1]) for found in _ASSIGNED.finditer(written)):
             call.add_defect(
-                Reason.MALFORMED, "call", "attributes that cannot be distinguished", "one parameter for each value"
+                Reason.MALFORMED, "call", "attributes that cannot be told apart", "one parameter for each value"
             )
         return certain
     if _declares_types(call, attributes) or not all([_take(call, key, value, certain) for key, value in attributes]):
