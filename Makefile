@@ -56,8 +56,8 @@ bench-reading: $(TEST)  ## accuracy on public data; ARGS=...
 	$(BIN)/python bench/reading.py $(ARGS)
 
 # needs gcc; nginx and LiteLLM are compared with where they are installed or can be
-bench-gateway: $(TEST)  ## cost of the gateway beside nginx and LiteLLM (gcc)
-	$(BIN)/python bench/gateway.py
+bench-gateway: $(TEST)  ## cost of the gateway beside nginx and LiteLLM (gcc); AGAINST=FOLDER compares
+	$(BIN)/python bench/gateway.py $(if $(AGAINST),--against '$(AGAINST)') $(ARGS)
 
 # ARGS='--only 4,000 --dialects hermes' and others are passed on
 bench-stalls: $(TEST)  ## event loop stalls under large requests; ARGS=...
