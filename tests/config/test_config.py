@@ -142,6 +142,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.parametrize("one", SETTINGS, ids=lambda one: one.key)
 def test_every_setting_has_a_variable(one: Setting) -> None:
+    assert one.key in SAMPLES, f"add {one.key} to SAMPLES in tests/config/test_config.py: its value as text and as read"
     text, value = SAMPLES[one.key]
     for variable in one.variables:
         settings = load({}, {variable: text})

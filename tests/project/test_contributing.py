@@ -109,10 +109,19 @@ def test_a_dialect_is_added(copy: Path, run: Run) -> None:
 
 def test_a_setting_is_added(copy: Path, run: Run) -> None:
     [line] = blocks("Add a setting")
-    assert named_files("Add a setting") == ["src/toolglot/config/settings.py"]
+    assert named_files("Add a setting")[0] == "src/toolglot/config/settings.py"
     extend_class(copy / "src/toolglot/config/settings.py", "ServerSettings", line)
     shown = run("-m", "toolglot", "config", "show", TOOLGLOT_GREETING="hello")
     assert re.search(r"server\.greeting .*hello.*TOOLGLOT_GREETING", shown), shown
+    table, has_variable = (
+        copy / "tests/config/test_config.py",
+        (*PYTEST, "tests/config/test_config.py", "-k", "variable"),
+    )
+    assert "add server.greeting to SAMPLES" in run(*has_variable, fails=True)
+    table.write_text(
+        table.read_text("utf-8").replace("Any]] = {", 'Any]] = {\n    "server.greeting": ("hi", "hi"),', 1)
+    )
+    run(*has_variable)
     documented = (*PYTEST, "tests/config/test_config.py", "-k", "documentation_names")
     run(*documented, fails=True)
     run(*documented, "--update-samples")

@@ -64,7 +64,7 @@ class GatewayContext:
     capabilities: Capabilities
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class IncomingRequest:
     """A request as it arrived. ``path`` holds the named parts of its path and query, ``mode`` the mode that it asks for
     in a header, ``key`` the client's API key."""
@@ -78,7 +78,7 @@ class IncomingRequest:
     headers: Mapping[str, str] | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Exchange:
     """What was decided about one request, and what its response needs to know of it.
 

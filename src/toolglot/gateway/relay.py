@@ -49,7 +49,7 @@ class RelayedStream:
     """A response that passes unchanged, event by event.
 
     Strategy. Events pass when they are complete, which costs a client nothing: it cannot use half of one. They are not
-    decoded, only searched for what the wire's ``MARKS`` name: content, until the first has come, and what may end the
+    decoded, only searched for the wire's ``stream_patterns``: content, until the first has come, and what may end the
     response. Events with a match are decoded, so that a response that is cut, empty or broken ends with an error, and
     nothing passes after the end. An event that differs from one without a match only inside one string (both have the
     same *frame*) is not even searched. At the end, the first and the last chunks provide what the record needs.

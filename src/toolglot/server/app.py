@@ -236,7 +236,8 @@ class Gateway:
             await self.discovery.discover(upstream, exchange.model, self.upstream_headers(upstream, request))
             exchange = await offload.run(large, prepared)
         if isinstance(exchange, CapabilitiesUnknown):
-            raise InternalError(f"The capabilities of upstream {exchange.upstream.name!r} are unknown after discovery.")
+            LOG.error("the capabilities of upstream %r are unknown after discovery", exchange.upstream.name)
+            raise InternalError(INTERNAL_ERROR)
         return exchange
 
     def upstream_headers(self, upstream: Upstream, request: Request) -> dict[str, str]:

@@ -30,7 +30,7 @@ Find: TypeAlias = Callable[[str], tuple[bytes, bytes] | None]
 
 def expand_request(body: bytes, find: Find, limit: int) -> bytes:
     """Replace every known reference. A few bytes can refer to many, so the result is held to the size limit of a
-    request (``SizeError``)."""
+    request (``RequestSizeError``)."""
     if not any(mention in body for mention in _MENTIONS):
         return body
     fields = parse_body(body)
