@@ -31,7 +31,7 @@ from statistics import mean, median
 from time import process_time
 
 import toolglot
-from toolglot.core.events import CallArguments, ReasoningDelta, TextDelta
+from toolglot import CallArguments, ReasoningDelta, TextDelta
 
 CHUNK = 4
 SIZES = (2_000, 20_000, 200_000, 2_000_000)
