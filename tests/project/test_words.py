@@ -64,7 +64,7 @@ ALLOWED = {
     "lesson": r'"lessons"',  # a key of a file that was written before
     "rehearsal": r"rehearsal_failed",  # in records that were written before
     "room": r'"room"',  # a property that the simulated model fills
-    "said": r"(?:The tool|You) said: |wrote\|said\||says\?\|said|_find_said",
+    "said": r"(?:The tool|You) said: |wrote\|said\||says\?\|said",
     "speak": r"as speak\b|\"speak\"",
     "speech": r"as Speech\b|\"Speech\"",
     "told": r"told apart",

@@ -115,4 +115,4 @@ class DryRun:
             recorder.keep_delivered(self.delivery.deliver(events))
         except Exception:
             self.broken, recorder.error = True, BROKEN
-            LOG.exception("a dry run of request %s", recorder.request_id)
+            LOG.exception("the dry run of request %s failed", recorder.request_id)

@@ -95,7 +95,7 @@ def deliver_whole(delivery: EventDelivery, events: Sequence[Event]) -> list[Even
         raise
     except Exception:
         recorder, plan = delivery.recorder, delivery.plan
-        LOG.exception("request %s: its answer is left as it is", recorder.request_id)
+        LOG.exception("the answer of request %s could not be read and passes unchanged", recorder.request_id)
         recorder.discard_calls()
         recorder.notes.append("the answer could not be read and is left as it is")
         plain = DeliveryPlan(

@@ -114,7 +114,7 @@ class Gateway:
         except ToolglotError as error:
             failure = error
         except Exception:
-            LOG.exception("request %s", request.id)
+            LOG.exception("request %s failed", request.id)
             failure = InternalError(INTERNAL_ERROR)
         return None if request.response_started else self.refuse(failure, request.id, wire)
 
@@ -201,7 +201,7 @@ class Gateway:
         except RecursionError:
             responder.fail(UpstreamError("The upstream's answer is nested too deeply."))
         except Exception:
-            LOG.exception("request %s", request.id)
+            LOG.exception("request %s failed", request.id)
             responder.fail(InternalError(INTERNAL_ERROR))
         finally:
             responder.cancel_heartbeat()
