@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
 
 from faults.client_readers import Outcome, read_answer
@@ -216,9 +217,16 @@ def judge_record(outcome: Outcome, record: Record | None, *, may_fail: bool) -> 
     return ""
 
 
+@cache
+def _bound_socket() -> socket.socket:
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))
+    return bound
+
+
 def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+    """A port that refuses connections: it is bound and never listens, so that no other server can take it."""
+    return int(_bound_socket().getsockname()[1])
 
 
 @asynccontextmanager
