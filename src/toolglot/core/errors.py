@@ -18,6 +18,7 @@
     │   ├── UpstreamResponseError      it responded with an error            its own status
     │   ├── UnreachableError           no connection to it                                   502
     │   └── UpstreamTimeoutError       it sent nothing within the timeout                    504
+    ├── StoreError                     the store failed                                      503
     ├── OverloadError                  the gateway is at its limit                           503
     ├── ShutdownError                  the gateway is shutting down                          503
     └── InternalError                  a bug in toolglot                                     500
@@ -168,6 +169,13 @@ class UpstreamTimeoutError(UpstreamError):
 
     status = 504
     code = "upstream_timeout"
+
+
+class StoreError(ToolglotError):
+    """The store failed. Requests that do not need it never see this error."""
+
+    status = 503
+    code = "store_unavailable"
 
 
 class OverloadError(ToolglotError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -146,6 +147,65 @@ class ResponseEncoder(Protocol):
         ...
 
 
+NewId = Callable[[], str]
+
+
+class ChatPosition(Struct, frozen=True, kw_only=True):
+    """Where the next message of a chat goes: behind ``parent``, which is empty for the first message. ``fresh_id``
+    makes unique ids; ``now`` is in seconds."""
+
+    chat_id: str
+    parent: str
+    fresh_id: NewId
+    now: float
+
+
+class ChatCall(Struct, frozen=True, kw_only=True):
+    """A request to a stateful upstream besides its completions."""
+
+    method: str
+    path: str
+    body: bytes = b""
+
+
+class ChatFault(StrEnum):
+    """What the error of a stateful upstream means for its chat."""
+
+    NONE = ""
+    GONE = "gone"
+    """The chat, or the message to follow, does not exist: start a new chat."""
+    BUSY = "busy"
+    """The chat is still being answered: wait, then start a new chat."""
+    BLOCKED = "blocked"
+    """The upstream suspects automated use: stop asking it for a while."""
+    TRANSIENT = "transient"
+    """Trying once more may help."""
+
+
+class ChatProtocol(Struct, frozen=True, kw_only=True):
+    """How a stateful upstream is used: it holds each conversation as a chat, and a request adds one message to it.
+
+    ``create(model, now)`` is the call that makes a chat; ``read_chat_id`` reads its answer. ``place(body, position)``
+    completes an encoded request. ``locate(chat_id)`` is the path of completions. ``stop`` ends an answer in progress;
+    ``delete`` deletes a chat. ``classify`` says what an error means. ``read_error(body)`` is the error in an answer
+    with status 200, if it is one.
+    The id of an answer is that of the decoder's ``Started`` event.
+    """
+
+    create: Callable[[str, float], ChatCall]
+    read_chat_id: Callable[[bytes], str]
+    place: Callable[[bytes, ChatPosition], bytes]
+    locate: Callable[[str], str]
+    stop: Callable[[str, str], ChatCall]
+    delete: Callable[[str], ChatCall]
+    list_models: ChatCall
+    read_models: Callable[[bytes], list[dict[str, Any]]]
+    read_error: Callable[[bytes], UpstreamResponseError | None]
+    classify: Callable[[ToolglotError], ChatFault]
+    headers: Callable[[str, NewId, float], Mapping[str, str]]
+    """Headers of every request besides those for the key: ``headers(chat_id, fresh_id, now)``."""
+
+
 class EncodeRequest(Protocol):
     def __call__(self, conversation: Conversation, /, *, stream: bool, wants_usage: bool) -> bytes: ...
 
@@ -172,7 +232,6 @@ CARRIED_FIELDS: Final = (
 missing there is lost, with a note (``translation.list_not_carried``). The table in the docs is made of it, too.
 """
 
-NewId = Callable[[], str]
 FindResponse = Callable[[str], tuple[bytes, bytes] | None]
 SUCCESS_REASONS: Final = ("stop", "tool_calls")
 
@@ -198,6 +257,7 @@ class Wire:
     not agree on one. ``success_reasons``: finish reasons of a complete response. ``sends_whole_calls``: a call is sent
     only when all of it is known. ``expand_request(body, find, limit)``: replaces references to earlier responses.
     ``interject``: a heartbeat or a failure inside a relayed stream, where the encoder's own would break the client.
+    ``chat``: set if upstreams of this wire are stateful; such a wire has no routes, no client can use it.
     """
 
     name: str
@@ -228,6 +288,7 @@ class Wire:
     sends_whole_calls: bool = False
     expand_request: Callable[[bytes, FindResponse, int], bytes] | None = None
     interject: Interject | None = None
+    chat: ChatProtocol | None = None
 
 
 ERROR_NOTE = "[The tool reported an error]\n"

@@ -1,0 +1,1 @@
+"""Persistence: sessions, records, kept values, learned failures, rollout settings and client keys."""

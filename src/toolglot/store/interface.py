@@ -1,0 +1,284 @@
+"""The interface of a store, and the rows that it holds.
+
+A store keeps what has to outlive a request, a process or a host. There are two engines, ``sqlite`` (one file) and
+``postgres`` (shared by many hosts); both pass the same tests.
+
+Rules for callers:
+
+- Every method may raise ``StoreError``. A request that does not need the store must succeed without it.
+- ``owner`` separates the clients of a gateway: a keyed hash of the client key, empty if the gateway has no keys. No
+  query returns the rows of another owner. ``owner=None`` asks for the rows of all owners (the operator's command line).
+- Secrets are never passed to a store. Client keys are stored as hashes.
+- Times are seconds since 1970 and come from the engine's own clock where replicas have to agree on them (leases).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+OK: Final = "ok"
+FAILED: Final = "failed"
+REFUSED: Final = "refused"
+ABANDONED: Final = "abandoned"
+OUTCOMES: Final = (OK, FAILED, REFUSED, ABANDONED)
+"""How a request ended: answered; failed at the upstream or here; refused by the gateway (its own 4xx, or overload);
+abandoned by the client."""
+
+BODY_KINDS: Final = ("request", "upstream_request", "model", "answer")
+"""The client's request, what the upstream was sent, the model's own text, what the client got."""
+
+ROLLOUT_CHANGED: Final = "rollout"
+KEYS_CHANGED: Final = "keys"
+FAILURES_CHANGED: Final = "failures"
+TOPICS: Final = (ROLLOUT_CHANGED, KEYS_CHANGED, FAILURES_CHANGED)
+"""What ``Store.watch`` reports changes of."""
+
+
+class RecordRow(Struct, frozen=True, kw_only=True):
+    """One request. ``id`` sorts by time and is the cursor of queries; ``data`` is the complete record as JSON."""
+
+    id: str
+    request_id: str
+    owner: bytes
+    session: str
+    time: float
+    wire: str
+    model: str
+    upstream: str
+    status: int
+    outcome: str
+    data: bytes
+    bodies: Mapping[str, bytes] = {}
+    """Redacted bodies by kind, uncompressed; the engine compresses them. ``list_records`` leaves them out."""
+
+
+class RecordQuery(Struct, frozen=True, kw_only=True):
+    """Filters of a query of records; empty fields do not filter. ``before`` is the id of a record."""
+
+    limit: int = 50
+    before: str = ""
+    model: str = ""
+    session: str = ""
+    outcome: str = ""
+
+
+class SessionRow(Struct, frozen=True, kw_only=True):
+    """A conversation recognised across requests. ``client_session`` is the id that the client itself sent, if any."""
+
+    id: str
+    owner: bytes
+    created: float
+    used: float
+    turns: int
+    model: str
+    upstream: str
+    client_session: str = ""
+
+
+class Chat(Struct, frozen=True, kw_only=True):
+    """A conversation that a stateful upstream holds. ``account`` names upstream and account; ``head`` is the id of the
+    chat's latest message, empty while it is unknown (an answer was interrupted)."""
+
+    id: str
+    account: str
+    session: str
+    owner: bytes
+    head: str = ""
+    created: float = 0.0
+    used: float = 0.0
+
+
+class ChainNode(Struct, frozen=True, kw_only=True):
+    """A position in a conversation: the keyed hash of all its messages up to there, and the session it belongs to.
+
+    With a stateful upstream, ``chat`` is the chat that holds the conversation up to this position, ``message`` the id
+    of the message that the next one has to follow, ``context`` the hash of the system prompt and tools the chat has.
+    ``answer`` is the hash of the answer that follows this position, if the position is the end of a request; empty
+    while it is unknown.
+    """
+
+    key: bytes
+    session: str
+    chat: str = ""
+    message: str = ""
+    context: bytes = b""
+    answer: bytes = b""
+    size: int = 0
+    """Estimated tokens of the conversation up to here."""
+
+
+class FoundNode(Struct, frozen=True, kw_only=True):
+    """A node and its chat; ``chat`` is None for a stateless upstream."""
+
+    node: ChainNode
+    chat: Chat | None = None
+
+    @property
+    def is_head(self) -> bool:
+        """Whether the node is the latest message of its chat."""
+        return self.chat is not None and self.chat.head == self.node.message
+
+
+class KeptValue(Struct, frozen=True, kw_only=True):
+    """A value that a later request may need: an answer that a client refers to, reasoning that a client drops."""
+
+    owner: bytes
+    key: bytes
+    value: bytes
+    expires: float
+
+
+class FailureRow(Struct, frozen=True, kw_only=True):
+    """A learned failure of native tools (``gateway.capabilities.learned``)."""
+
+    address: str
+    model: str
+    kind: str
+    evidence: str
+    learned: float
+    expires: float
+
+
+class KeyRow(Struct, frozen=True, kw_only=True):
+    """A client key: the hash, never the key. ``expires`` 0 means never."""
+
+    name: str
+    hash: str
+    created: float
+    expires: float = 0.0
+
+
+class Store(Protocol):
+    """All methods are coroutines that do not block the event loop."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other hosts use the same store, so that what must be visible to them has to be written at once."""
+        ...
+
+    async def open(self) -> None:
+        """Connect and migrate. Raises: StoreError."""
+        ...
+
+    async def close(self) -> None: ...
+
+    async def check(self) -> None:
+        """Raise StoreError if the store cannot be read and written now."""
+        ...
+
+    # -- records -------------------------------------------------------------------------------------------------------
+
+    async def add_records(self, records: Sequence[RecordRow]) -> None:
+        """Add records in one transaction; also updates ``used`` and ``turns`` of their sessions."""
+        ...
+
+    async def list_records(self, owner: bytes | None, query: RecordQuery) -> list[RecordRow]:
+        """Newest first, without bodies."""
+        ...
+
+    async def get_record(self, owner: bytes | None, record_id: str) -> RecordRow | None:
+        """A record with its bodies, by its id or its request id."""
+        ...
+
+    # -- sessions ------------------------------------------------------------------------------------------------------
+
+    async def add_session(self, session: SessionRow, nodes: Sequence[ChainNode]) -> None: ...
+
+    async def list_sessions(self, owner: bytes | None, limit: int, before: str = "") -> list[SessionRow]:
+        """Most recently created first; ``before`` is the id of a session."""
+        ...
+
+    async def get_session(self, owner: bytes | None, session_id: str) -> SessionRow | None: ...
+
+    async def delete_session(self, owner: bytes | None, session_id: str) -> list[Chat] | None:
+        """Delete a session with its nodes, chats and records. Returns the chats, which the caller deletes upstream;
+        None if there is no such session."""
+        ...
+
+    # -- chain nodes and chats -----------------------------------------------------------------------------------------
+
+    async def find_nodes(self, keys: Sequence[bytes]) -> list[FoundNode]:
+        """All nodes with one of these keys, in the order of ``keys``, the newest first for each key."""
+        ...
+
+    async def add_nodes(self, nodes: Sequence[ChainNode]) -> None:
+        """Add nodes of sessions that exist."""
+        ...
+
+    async def claim_node(self, node: ChainNode, answer: bytes) -> bool:
+        """Set ``answer`` of a node if it is still unknown. Returns whether the node now has this answer."""
+        ...
+
+    async def add_chat(self, chat: Chat, holder: str, ttl: float) -> int:
+        """Add a new chat, leased to ``holder``. Returns the fencing token of the lease."""
+        ...
+
+    async def acquire_lease(self, chat_id: str, holder: str, ttl: float) -> int | None:
+        """Lease a chat for ``ttl`` seconds. Returns the fencing token, which grows with every lease of the chat; None
+        if the chat is leased by somebody else or does not exist."""
+        ...
+
+    async def renew_lease(self, chat_id: str, token: int, ttl: float) -> bool: ...
+
+    async def release_lease(self, chat_id: str, token: int) -> None:
+        """Release a lease; without effect if the token is no longer the current one."""
+        ...
+
+    async def interrupt_chat(self, chat_id: str, token: int) -> bool:
+        """The holder of the lease sends a message: the head is unknown from now on, until ``commit_turn``. Returns
+        False if the token is no longer the current one: then nothing may be sent."""
+        ...
+
+    async def commit_turn(self, nodes: Sequence[ChainNode], chat_id: str, head: str, token: int) -> bool:
+        """Add nodes of a chat and set its head, in one transaction, if the token is the current one. Returns whether
+        that happened."""
+        ...
+
+    async def delete_chat(self, chat_id: str) -> None:
+        """Delete a chat and its nodes: it is never continued again."""
+        ...
+
+    async def expire_chats(self, unused_since: float, limit: int = 100) -> list[Chat]:
+        """Delete chats, with their nodes, that were not used since then. Returns them, to be deleted upstream."""
+        ...
+
+    # -- kept values ---------------------------------------------------------------------------------------------------
+
+    async def keep(self, values: Sequence[KeptValue]) -> None: ...
+
+    async def find_kept(self, owner: bytes, keys: Sequence[bytes]) -> dict[bytes, bytes]: ...
+
+    # -- shared settings -----------------------------------------------------------------------------------------------
+
+    async def save_failure(self, failure: FailureRow) -> None: ...
+
+    async def forget_failure(self, address: str, model: str) -> None: ...
+
+    async def list_failures(self) -> list[FailureRow]: ...
+
+    async def save_rollout(self, rollout: bytes) -> int:
+        """Save the rollout settings as JSON. Returns their version, which grows with each change."""
+        ...
+
+    async def load_rollout(self) -> tuple[int, bytes] | None: ...
+
+    async def save_key(self, key: KeyRow) -> None: ...
+
+    async def delete_key(self, name: str) -> bool: ...
+
+    async def list_keys(self) -> list[KeyRow]: ...
+
+    async def watch(self, changed: Callable[[str], None]) -> None:
+        """Call ``changed(topic)`` on the event loop whenever another process changes one of ``TOPICS``, within a
+        second, until the store is closed."""
+        ...
+
+    # -- retention -----------------------------------------------------------------------------------------------------
+
+    async def prune(self, *, records_before: float, sessions_before: float, max_bytes: int) -> int:
+        """Delete expired values and records and sessions that are older, then the oldest records until the store is
+        smaller than ``max_bytes``. Returns how many rows were deleted."""
+        ...
