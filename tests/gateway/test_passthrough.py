@@ -29,7 +29,8 @@ from toolglot.core.events import (
     Started,
     TextDelta,
 )
-from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source
+from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
+from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.response_streams import Stream, TranslatedStream, open_stream
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
 from toolglot.server.upstream.discovery import load_capabilities

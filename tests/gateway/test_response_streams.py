@@ -15,7 +15,8 @@ from toolglot.config import load
 from toolglot.core.conversation import Conversation, Message, Text
 from toolglot.core.errors import UpstreamError
 from toolglot.core.events import Event, Failed, Finished, ReasoningDelta, TextDelta
-from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source
+from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
+from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.relay import RECENT, RelayedStream
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream

@@ -19,7 +19,8 @@ from toolglot.core.events import (
     TextDelta,
     check_order,
 )
-from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source, prepare
+from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
+from toolglot.gateway.exchange import Exchange, prepare
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
 from toolglot.gateway.routing import Capabilities

@@ -43,7 +43,8 @@ from toolglot.core.events import (
     TextDelta,
     check_order,
 )
-from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source
+from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
+from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
 from toolglot.gateway.telemetry.log import Telemetry

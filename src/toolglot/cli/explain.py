@@ -99,7 +99,8 @@ def _build_exchange(
     body: bytes, arguments: argparse.Namespace, settings: Settings, capabilities: Capabilities
 ) -> tuple[Exchange, list[str]]:
     """Build the exchange without sending it, and notes on how its route was found."""
-    from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source, prepare
+    from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
+    from toolglot.gateway.exchange import Exchange, prepare
     from toolglot.gateway.telemetry.log import Telemetry
     from toolglot.wires import all_wires
 

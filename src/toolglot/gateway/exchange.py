@@ -11,7 +11,7 @@ response.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -30,11 +30,14 @@ from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations,
 from toolglot.gateway.capabilities.learned import LearnedFailure
 from toolglot.gateway.capabilities.profiles import SIGNED_CALLS, Rule
 from toolglot.gateway.capabilities.workarounds import adapt_reasoning, enforce_call, restrict_tools
+from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.experiment import Experiment
 from toolglot.gateway.outcomes import UNFINISHED, describe_failure
-from toolglot.gateway.routing import NATIVE, RELAY, TEXT, Capabilities, CapabilitiesUnknown, Route, choose_route
+from toolglot.gateway.routing import NATIVE, RELAY, TEXT, CapabilitiesUnknown, Route, choose_route
 from toolglot.gateway.sessions.client_state import ClientState
 from toolglot.gateway.sessions.reasoning_signatures import TurnKey, find_turn, restore
+from toolglot.gateway.sessions.recognition import make_chat_turn, recognise
+from toolglot.gateway.sessions.turns import ChatTurn, SessionTurn
 from toolglot.gateway.telemetry.log import RequestRecorder, redact
 from toolglot.gateway.tool_results import match_results
 from toolglot.prompting.conversation import PromptedConversation, render_as_text
@@ -42,40 +45,6 @@ from toolglot.prompting.few_shot import render_for_small_model
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, Wire
 from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_not_carried, rename_tools
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Clock and randomness."""
-
-    now: Callable[[], float]
-    token: Callable[[], str]
-
-    def new_call_id(self) -> str:
-        return f"call_{self.token()}"
-
-
-@dataclass(frozen=True, slots=True)
-class GatewayContext:
-    """What all requests of a gateway share."""
-
-    settings: Settings
-    source: Source
-    capabilities: Capabilities
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class IncomingRequest:
-    """A request as it arrived. ``path`` holds the named parts of its path and query, ``mode`` the mode that it asks for
-    in a header, ``key`` the client's API key."""
-
-    wire: Wire
-    body: bytes
-    recorder: RequestRecorder
-    path: Mapping[str, str] = field(default_factory=dict)
-    mode: str = ""
-    key: str = ""
-    headers: Mapping[str, str] | None = None
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -86,7 +55,9 @@ class Exchange:
     and an open response must not hold them. ``tools`` are those that calls are read with, ``names`` maps their names to
     the client's. ``turn_key`` is set if reasoning signatures are kept for the client. ``fallback`` is the conversation
     to send as text if native tools fail; None once the client has received something. ``remaining_events`` yields, at
-    the end of a relayed response, the events that the recorder has not seen.
+    the end of a relayed response, the events that the recorder has not seen. ``session_turn`` recognises the
+    conversation; ``chat_turn`` is set, instead of ``upstream_body``, if the upstream is stateful. ``before_end`` is
+    awaited before the client gets the end of the response.
     """
 
     wire: Wire
@@ -110,6 +81,9 @@ class Exchange:
     upstream_body: bytes = b""
     quotations: Quotations = NO_QUOTATIONS
     remaining_events: Callable[[], Iterable[Event]] | None = None
+    session_turn: SessionTurn | None = None
+    chat_turn: ChatTurn | None = None
+    before_end: Callable[[], Awaitable[None]] | None = None
     same_wire: bool = field(init=False)
     streamed: bool = field(init=False)
     stream_type: str = field(init=False)
@@ -161,10 +135,15 @@ class Exchange:
     # -- fallback from native tools to text ----------------------------------------------------------------------------
 
     def commit(self) -> None:
-        """The client has received a part of the response: from now on there is no fallback."""
+        """The client has received a part of the response: from now on the upstream is not asked again."""
         self.fallback = None
+        if self.chat_turn is not None:
+            self.chat_turn.may_retry = False
 
-    def may_fall_back(self, error: ToolglotError) -> bool:
+    def may_ask_again(self, error: ToolglotError) -> bool:
+        """Whether the upstream may be asked again after this error: with tools as text, or in another chat."""
+        if self.chat_turn is not None:
+            return self.chat_turn.may_retry
         return self.fallback is not None and bool(self._judge(error))
 
     def fall_back(self, error: ToolglotError) -> bool:
@@ -191,7 +170,7 @@ class Exchange:
         """A response failed while it was read. Raises the failure if the client has received nothing of it and the
         request can fall back to text."""
         error = describe_failure(event)
-        if not sent and self.may_fall_back(error):
+        if not sent and self.may_ask_again(error):
             raise error
         self.commit()
         self.fall_back(error)
@@ -267,6 +246,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | Cap
         route=route,
         xml_session=session,
         is_large=len(request.body) >= LARGE_REQUEST,
+        session_turn=recognise(request, conversation, route, context),
         choice=conversation.choice,
         tools=session.tools if session else conversation.tools,
         names=NO_NAMES,
@@ -365,7 +345,7 @@ def _encode(exchange: Exchange, conversation: Conversation, body: bytes) -> byte
         guard = exchange.settings.clients.guard
         if guard and any(tool.name in GUARDED_TOOLS for tool in conversation.tools):
             exchange.guards = guard
-    if mode is TEXT:
+    if mode is TEXT or exchange.upstream_wire.chat is not None:
         return _encode_as_text(exchange, conversation, body)
     if exchange.same_wire and (mode is RELAY or (exchange.xml_session is None and exchange.mapping is None)):
         return _adapt_body(exchange, conversation, body)
@@ -400,6 +380,8 @@ def _encode_as_text(exchange: Exchange, conversation: Conversation, body: bytes 
             return exchange.wire.adapt_request(body, route.model.model, without_tools=False)
         return _encode_for_wire(exchange, conversation)
     conversation = _match_results(exchange, session.to_native(conversation) if session else conversation)
+    if route.tool_mode is RELAY:  # past calls are rendered, no tools are taught
+        conversation = replace(conversation, tools=(), choice=ToolChoice())
     prompted = exchange.prompted = _render_prompt(exchange, conversation)
     exchange.recorder.notes += prompted.notes
     exchange.tools, exchange.names = _list_readable(exchange, prompted.tools), prompted.names
@@ -494,6 +476,9 @@ def _encode_for_wire(exchange: Exchange, conversation: Conversation) -> bytes:
     if route.extra or conversation.model != route.model.model:
         extra = {**route.extra, **conversation.extra}
         conversation = replace(conversation, model=route.model.model, extra=extra)
+    if exchange.upstream_wire.chat is not None:
+        exchange.chat_turn = make_chat_turn(exchange.session_turn, route, exchange.client_state.key, conversation)
+        return b""
     return exchange.upstream_wire.encode_request(
         conversation, stream=client_request.stream, wants_usage=client_request.wants_usage
     )

@@ -21,8 +21,9 @@ from toolglot.core.errors import ToolglotError
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta
 from toolglot.core.options import Options
 from toolglot.core.schema.toolset import compile_tools
+from toolglot.gateway.context import GatewayContext, IncomingRequest
 from toolglot.gateway.delivery import Delivery, DeliveryPlan, EventDelivery
-from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, prepare
+from toolglot.gateway.exchange import Exchange, prepare
 from toolglot.gateway.experiment import DryRun
 from toolglot.gateway.outcomes import describe_failure, find_emptiness, redact_failure
 from toolglot.gateway.routing import NATIVE, RELAY, CapabilitiesUnknown, Route, takes_one_call
@@ -74,6 +75,8 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
         whole = wire.decode_response(body, new_id)
     events = whole.events
     exchange.recorder.keep_model_text(events)
+    if exchange.chat_turn is not None:
+        exchange.chat_turn.answer.observe(events)
     delivered = deliver_whole(open_delivery(exchange, streamed=False), events)
     for step in open_steps(exchange, streamed=False):
         delivered = step.feed(delivered)
@@ -169,17 +172,22 @@ def open_steps(exchange: Exchange, streamed: bool) -> list[ResponseStep]:
     if exchange.turn_key is not None:
         stored = exchange.client_state.open_signatures(exchange.route.upstream.base_url)
         steps.append(SignatureCollector(stored, exchange.turn_key))
+    if exchange.chat_turn is not None:
+        steps.append(exchange.chat_turn.answer)
     return steps
 
 
-def log_model_text(exchange: Exchange, delivery: EventDelivery) -> Callable[[list[Event]], list[Event]]:
-    """The deliver function; if bodies are logged, one that records the model's own text as well."""
-    recorder = exchange.recorder
-    if recorder.model_text is None:
+def observe_upstream(exchange: Exchange, delivery: EventDelivery) -> Callable[[list[Event]], list[Event]]:
+    """The deliver function. If bodies are recorded, or the upstream is stateful, one that notes the upstream's own
+    events as well."""
+    recorder, turn = exchange.recorder, exchange.chat_turn
+    if recorder.model_text is None and turn is None:
         return delivery.deliver
 
     def deliver(events: list[Event]) -> list[Event]:
         recorder.keep_model_text(events)
+        if turn is not None:
+            turn.answer.observe(events)
         return delivery.deliver(events)
 
     return deliver
@@ -214,7 +222,7 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
         streamed=streamed and not exchange.wire.sends_whole_calls,
         secrets=exchange.secrets,
         native=route.tool_mode is NATIVE,
-        on_failure=exchange.check_failure if route.can_fall_back and not dry_run else None,
+        on_failure=exchange.check_failure if _may_ask_again(exchange, route) and not dry_run else None,
         successes=exchange.wire.success_reasons,
         max_argument_bytes=exchange.settings.tool_calling.max_parameter_bytes,
         only_last=route.detected,
@@ -223,6 +231,11 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
         return Delivery(reader, recorder, plan)
     mapper = ResponseMapper(exchange.mapping, recorder.notes, shown=shorten_arguments) if exchange.mapping else None
     return XmlDelivery(session.make_renderer(plan.native), reader, recorder, plan, mapper)
+
+
+def _may_ask_again(exchange: Exchange, route: Route) -> bool:
+    """Whether a failure may lead to another request to the upstream, as long as nothing was sent to the client."""
+    return route.can_fall_back or exchange.chat_turn is not None
 
 
 def _reads_calls(exchange: Exchange, route: Route) -> bool:

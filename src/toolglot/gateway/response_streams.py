@@ -16,8 +16,8 @@ from toolglot.gateway.passthrough import Passthrough
 from toolglot.gateway.relay import RelayedStream
 from toolglot.gateway.response_pipeline import (
     keep_for_reference,
-    log_model_text,
     make_identity,
+    observe_upstream,
     open_delivery,
     open_steps,
 )
@@ -56,7 +56,7 @@ class TranslatedStream:
         exchange = self.exchange
         self.decoder = exchange.upstream_wire.open_decoder(exchange.source.new_call_id)
         self.delivery = delivery = open_delivery(exchange, streamed=True)
-        self.deliver_events = log_model_text(exchange, delivery)
+        self.deliver_events = observe_upstream(exchange, delivery)
         self.steps = open_steps(exchange, streamed=True)
         self.passthrough: Passthrough | None = None
         if exchange.may_pass_through and isinstance(delivery, Delivery):

@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from functools import lru_cache, partial
+from hashlib import sha256
 from secrets import token_hex
 from time import monotonic, time
 from typing import Any
@@ -33,16 +34,20 @@ from toolglot.core.errors import (
     UpstreamError,
     UpstreamResponseError,
 )
-from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source, prepare
+from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
+from toolglot.gateway.exchange import Exchange, prepare
 from toolglot.gateway.response_pipeline import prepare_with_tools
 from toolglot.gateway.routing import CapabilitiesUnknown
+from toolglot.gateway.sessions.chats import ChatIndex
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
 from toolglot.server.admission import Admission
 from toolglot.server.http_request import JSON_TYPE, Request, Response
 from toolglot.server.responder import REQUEST_ID, Responder
 from toolglot.server.router import ANY_METHOD, Router
+from toolglot.server.upstream.chats import ChatService
 from toolglot.server.upstream.discovery import Discovery, load_capabilities
 from toolglot.server.upstream.pool import ConnectionPool
+from toolglot.store.interface import Store
 from toolglot.wires import all_wires, openai_chat
 from toolglot.wires.json_fields import find_field
 from toolglot.wires.protocol import ExtraEndpoint, Wire
@@ -64,14 +69,19 @@ Answer = Callable[[Request], Awaitable[Response | None]]
 class Gateway:
     """The application: answers every request of one server process."""
 
-    def __init__(self, settings: Settings, telemetry: Telemetry, source: Source | None = None) -> None:
+    def __init__(
+        self, settings: Settings, telemetry: Telemetry, source: Source | None = None, store: Store | None = None
+    ) -> None:
         self.settings = settings
         self.telemetry = telemetry
         self.source = source or Source(time, TokenSource().take)
         self.pool = ConnectionPool()
         self.capabilities = load_capabilities(settings, self.source.now)
         self.discovery = Discovery(self.pool, self.capabilities)
-        self.context = GatewayContext(settings, self.source, self.capabilities)
+        secret = make_chain_secret(settings) if store is not None else b""
+        self.context = GatewayContext(settings, self.source, self.capabilities, secret)
+        index = ChatIndex(store, self.source.now, self.new_session_id, self.source.token())
+        self.chats = ChatService(settings, self.pool, index, self.source, self.upstream_headers)
         self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=bool(settings.server.keys))
         self.draining = False
         self.router = self.build_router()
@@ -98,7 +108,12 @@ class Gateway:
         return router
 
     async def close(self) -> None:
+        await self.chats.close()
         await self.pool.close()
+
+    def new_session_id(self) -> str:
+        """A session id; ids sort by time."""
+        return f"ses_{int(self.source.now() * 1000):012x}{self.source.token()[:12]}"
 
     # -- all requests --------------------------------------------------------------------------------------------------
 
@@ -208,8 +223,13 @@ class Gateway:
         return None
 
     async def send_upstream(self, request: Request, exchange: Exchange, responder: Responder) -> Response | None:
+        if exchange.chat_turn is not None:
+            log_body = partial(self.telemetry.body, exchange.recorder, "upstream_request")
+            response = await self.chats.answer(request, exchange, responder, log_body)
+            exchange.conclude()
+            return response
         upstream = exchange.route.upstream
-        headers = self.upstream_headers(upstream, request)
+        headers = self.upstream_headers(upstream, request.key, request.id)
         forwarded = exchange.wire.forwarded_headers
         if forwarded and exchange.same_wire:
             headers = {name: request.headers[name] for name in forwarded if name in request.headers} | headers
@@ -233,18 +253,23 @@ class Gateway:
         if isinstance(exchange, CapabilitiesUnknown):
             upstream = exchange.upstream
             recorder.notes.clear()
-            await self.discovery.discover(upstream, exchange.model, self.upstream_headers(upstream, request))
+            headers = self.upstream_headers(upstream, request.key, request.id)
+            await self.discovery.discover(upstream, exchange.model, headers)
             exchange = await offload.run(large, prepared)
         if isinstance(exchange, CapabilitiesUnknown):
             LOG.error("the capabilities of upstream %r are unknown after discovery", exchange.upstream.name)
             raise InternalError(INTERNAL_ERROR)
         return exchange
 
-    def upstream_headers(self, upstream: Upstream, request: Request) -> dict[str, str]:
-        headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request.id}
+    def upstream_headers(self, upstream: Upstream, client_key: str, request_id: str = "") -> dict[str, str]:
+        """The headers of a request to an upstream. An upstream without a key gets the client's, if the gateway itself
+        has no client keys."""
+        headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity"}
+        if request_id:
+            headers[REQUEST_ID] = request_id
         key = upstream.api_key.reveal()
         if not key and not self.settings.server.keys:
-            key = request.key
+            key = client_key
         if key:
             headers |= all_wires()[upstream.wire].authorize(key)
         return {**headers, **upstream.headers}
@@ -285,12 +310,15 @@ class Gateway:
 
     async def fetch_models(self, upstream: Upstream, request: Request) -> list[dict[str, Any]]:
         try:
-            headers = self.upstream_headers(upstream, request)
-            async with self.pool.send("GET", upstream.endpoint("/models"), upstream, headers) as response:
-                answer = msgspec.json.decode(await response.read())
+            if all_wires()[upstream.wire].chat is not None:
+                listed: Any = await self.chats.fetch_models(upstream, request.key)
+            else:
+                headers = self.upstream_headers(upstream, request.key, request.id)
+                async with self.pool.send("GET", upstream.endpoint("/models"), upstream, headers) as response:
+                    answer = msgspec.json.decode(await response.read())
+                listed = answer.get("data") if isinstance(answer, dict) else None
         except (ToolglotError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return []
-        listed = answer.get("data") if isinstance(answer, dict) else None
         return [
             {**describe_model(model["id"], upstream.name), **model}
             for model in listed or ()
@@ -351,6 +379,13 @@ def check_origin(host: str, origin: str, site: str) -> None:
             "This gateway has no client keys, so it serves only requests to a loopback address such as 127.0.0.1,"
             " and none from web pages of other sites. Make a key with 'toolglot key' to allow others."
         )
+
+
+def make_chain_secret(settings: Settings) -> bytes:
+    """The key of the hashes that conversations are recognised by: the same on all hosts with the same upstream keys,
+    and not in the store."""
+    keys = sorted(upstream.api_key.reveal() for upstream in settings.upstreams)
+    return sha256("\0".join(["toolglot chain", *keys]).encode()).digest()
 
 
 def identify(request: Request, source: Source) -> str:

@@ -42,6 +42,7 @@ class Responder:
         self.heartbeat_seconds = heartbeat_seconds
         self.loop = request.loop
         self.stream: Stream | None = None
+        self.tail = b""
         self.last_write = self.loop.time()
         self.timer = self.loop.call_later(heartbeat_seconds, self.heartbeat) if exchange.streamed else None
 
@@ -50,6 +51,10 @@ class Responder:
             raise UpstreamError(f"The upstream answered with status {response.status}: it may have moved.")
         if response.status >= 400:
             raise self.decode_refusal(response, await response.read())
+        chat = self.exchange.upstream_wire.chat
+        if chat is not None and not await response.is_streamed(self.exchange.upstream_wire.stream_type):
+            error = chat.read_error(await response.read())
+            raise self.redact_error(error or UpstreamResponseError("The upstream sent something else than a stream.", 502))
         if not self.exchange.streamed:
             return await self.answer_whole(response)
         if await response.is_streamed(self.exchange.upstream_wire.stream_type):
@@ -60,12 +65,18 @@ class Responder:
 
     def decode_refusal(self, response: UpstreamResponse, body: bytes) -> UpstreamResponseError:
         """The upstream's error, redacted: upstreams may repeat keys in any of its fields."""
-        upstream, secrets = self.exchange.route.upstream, self.exchange.secrets
         try:
             error = self.exchange.upstream_wire.decode_error(response.status, body)
         except RecursionError:
             error = UpstreamResponseError(f"The upstream answered with status {response.status}.", response.status)
-        if response.status == HTTPStatus.UNAUTHORIZED:
+        headers = {name: response.headers[name].strip() for name in FORWARDED_HEADERS if name in response.headers}
+        error.headers |= {name: value for name, value in headers.items() if FORWARDED_VALUE.fullmatch(value)}
+        return self.redact_error(error)
+
+    def redact_error(self, error: UpstreamResponseError) -> UpstreamResponseError:
+        """The error without secrets, and with what this gateway knows about it."""
+        upstream, secrets = self.exchange.route.upstream, self.exchange.secrets
+        if error.status == HTTPStatus.UNAUTHORIZED:
             error.message = f"Upstream {upstream.name!r} refused the API key that it was sent: {error.message}"
         if CONTEXT_EXCEEDED.search(f"{error.kind} {error.message}"):
             self.recorder.notes.append("the request is larger than the context of the model")
@@ -73,14 +84,13 @@ class Responder:
         error.message = redact(error.message, secrets)
         error.code = redact_code(error.code, secrets) or UpstreamResponseError.code
         error.kind = redact_code(error.kind, secrets) or None
-        headers = {name: response.headers[name].strip() for name in FORWARDED_HEADERS if name in response.headers}
-        error.headers = {name: value for name, value in headers.items() if FORWARDED_VALUE.fullmatch(value)}
         return error
 
     async def answer_whole(self, response: UpstreamResponse) -> Response:
         streamed = await response.is_streamed(self.exchange.upstream_wire.stream_type)
         body = await response.read()
         body = await offload.run(len(body) >= offload.LARGE_ANSWER, answers.reply, self.exchange, body, streamed)
+        await self.run_before_end()
         self.recorder.count_bytes(body)
         return Response(body, headers=self.headers(whole=True))
 
@@ -91,7 +101,12 @@ class Responder:
         body = await response.read()
         out = await offload.run(len(body) >= offload.LARGE_ANSWER, stream.convert_whole, body)
         self.begin()
+        await self.run_before_end()
         self.end(out)
+
+    async def run_before_end(self) -> None:
+        if self.exchange.before_end is not None:
+            await self.exchange.before_end()
 
     async def stream_body(self, response: UpstreamResponse) -> None:
         self.begin()
@@ -102,7 +117,9 @@ class Responder:
             self.fail(error)
             return
         if not self.request.response_complete:
-            self.end(stream.close())
+            tail = self.tail or stream.close()
+            await self.run_before_end()
+            self.end(tail)
         if not response.ended:
             await response.drain_tail()
 
@@ -113,7 +130,9 @@ class Responder:
         def consume(chunk: bytes) -> bool:
             out = feed(chunk)
             if stream.over:
-                self.end(out + stream.close())
+                self.tail = out + stream.close()
+                if self.exchange.before_end is None:
+                    self.end(self.tail)
                 response.stop()
                 return False
             if not out:
@@ -128,7 +147,7 @@ class Responder:
 
     def fail(self, error: ToolglotError) -> None:
         """Send the error within the stream. Raises it if no stream has started, or a retry is possible."""
-        if not self.request.response_started or self.exchange.may_fall_back(error):
+        if not self.request.response_started or self.exchange.may_ask_again(error):
             raise error
         stream = self.open_stream()
         if not stream.over:

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 from toolglot.config import Settings, Upstream
 from toolglot.core.errors import ToolglotError
 from toolglot.gateway.capabilities.profiles import Rule
-from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source, prepare
+from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
+from toolglot.gateway.exchange import Exchange, prepare
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown
 from toolglot.gateway.telemetry.log import Telemetry, redact

@@ -1,0 +1,53 @@
+"""What a request arrives with, and what all requests of a gateway share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from uuid import UUID
+
+from toolglot.config import Settings
+from toolglot.gateway.routing import Capabilities
+from toolglot.gateway.telemetry.log import RequestRecorder
+from toolglot.wires.protocol import Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Clock and randomness."""
+
+    now: Callable[[], float]
+    token: Callable[[], str]
+
+    def new_call_id(self) -> str:
+        return f"call_{self.token()}"
+
+    def uuid(self) -> str:
+        """A random UUID (version 4)."""
+        return str(UUID(bytes=blake2b(self.token().encode(), digest_size=16).digest(), version=4))
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayContext:
+    """What all requests of a gateway share."""
+
+    settings: Settings
+    source: Source
+    capabilities: Capabilities
+    chain_secret: bytes = b""
+    """The key of the hashes that conversations are recognised by; empty: they are not recognised."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class IncomingRequest:
+    """A request as it arrived. ``path`` holds the named parts of its path and query, ``mode`` the mode that it asks for
+    in a header, ``key`` the client's API key."""
+
+    wire: Wire
+    body: bytes
+    recorder: RequestRecorder
+    path: Mapping[str, str] = field(default_factory=dict)
+    mode: str = ""
+    key: str = ""
+    headers: Mapping[str, str] | None = None

@@ -1,0 +1,184 @@
+"""Decides which chat of a stateful upstream a turn continues, and remembers where each chat is.
+
+Strategy. The upstream holds each conversation as a chat, a tree of messages; a request adds one message to it. The
+client sends the whole history. If the history up to its last answer is known as a position in a chat, only what follows
+is sent, behind that position. In every other case (edited, pruned, compacted or imported history, another model, a
+chat in use, a store that fails) a new chat is started with the whole history. That is always right; it only costs more
+tokens.
+
+    place = await chats.begin(turn)              a position in a known chat, leased to this request; or a new chat
+    await chats.register(place, turn, chat_id)   a new chat has been created
+    await chats.commit(place, turn)              the answer is complete: the next turn can continue here
+    await chats.end(place)                       in any case: release the lease
+
+A chat is leased to one request at a time. Before a message is sent its head becomes unknown, and ``commit`` sets it
+again, before the client gets the end of the answer. So a request that dies in between leaves a chat that nobody
+continues. Fencing tokens keep a request whose lease has expired from committing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from toolglot.core.errors import StoreError
+from toolglot.gateway.sessions.naming import find_session, make_session
+from toolglot.gateway.sessions.turns import ChatTurn
+from toolglot.store.interface import ChainNode, Chat, FoundNode, Store
+
+LOG = logging.getLogger("toolglot.sessions")
+LEASE_SECONDS: Final = 30.0
+GROWTH: Final = 3
+"""A chat that has grown to so many times of what its conversation needs is replaced by a new one."""
+SMALL_CHAT: Final = 20_000
+"""A chat of fewer tokens is never replaced for its size."""
+TREE: Final = "tree"
+
+
+@dataclass(slots=True, eq=False)
+class ChatPlace:
+    """Where a turn is sent. ``chat_id`` is empty for a chat that is still to be created; ``parent`` is the message that
+    the next one follows. ``with_context``: system prompt and tools are sent. ``token`` is the fencing token of the
+    lease; None if nothing is remembered of this turn. ``size`` estimates the tokens that the chat holds."""
+
+    chat_id: str = ""
+    parent: str = ""
+    with_context: bool = True
+    session: str = ""
+    token: int | None = None
+    size: int = 0
+
+    @property
+    def is_new(self) -> bool:
+        return not self.parent
+
+
+class ChatIndex:
+    """The chats of all stateful upstreams. ``holder`` names this process in leases."""
+
+    def __init__(
+        self, store: Store | None, now: Callable[[], float], new_session_id: Callable[[], str], holder: str
+    ) -> None:
+        self.store = store
+        self.now = now
+        self.new_session_id = new_session_id
+        self.holder = holder
+
+    async def begin(self, turn: ChatTurn, *, continues: bool, branch_mode: str) -> ChatPlace:
+        """Choose the chat for a turn. ``continues``: a known chat may be continued."""
+        place = ChatPlace(size=turn.size)
+        if self.store is None or turn.session is None:
+            return place
+        try:
+            if continues and turn.previous_key is not None:
+                for found in await self.store.find_nodes([turn.previous_key]):
+                    if _fits(found, turn, branch_mode) and (known := await self._lease(found, turn, branch_mode)):
+                        return known
+            place.session = await find_session(turn.session, self.store)
+        except StoreError as error:
+            LOG.warning("the store failed, so a new chat is started: %s", error.message)
+        return place
+
+    async def _lease(self, found: FoundNode, turn: ChatTurn, branch_mode: str) -> ChatPlace | None:
+        """The place behind a node, leased; None if the chat is in use or has changed meanwhile."""
+        store, chat_id = self.store, found.node.chat
+        assert store is not None
+        token = await store.acquire_lease(chat_id, self.holder, LEASE_SECONDS)
+        if token is None:
+            return None
+        nodes = await store.find_nodes([found.node.key])
+        current = next((one for one in nodes if one.node.chat == chat_id and one.node == found.node), None)
+        fits = current is not None and _fits(current, turn, branch_mode)
+        if not fits or not await store.interrupt_chat(chat_id, token):
+            await store.release_lease(chat_id, token)
+            return None
+        node = found.node
+        return ChatPlace(
+            chat_id=chat_id,
+            parent=node.message,
+            with_context=node.context != turn.context,
+            session=node.session,
+            token=token,
+            size=node.size,
+        )
+
+    async def register(self, place: ChatPlace, turn: ChatTurn, chat_id: str) -> None:
+        """A new chat was created for the turn: remember and lease it."""
+        place.chat_id = chat_id
+        now, session = self.now(), turn.session
+        if self.store is None or session is None:
+            return
+        try:
+            if not place.session:
+                place.session = self.new_session_id()
+                await self.store.add_session(make_session(session, place.session, now), ())
+            chat = Chat(
+                id=chat_id, account=turn.account, session=place.session, owner=session.owner, created=now, used=now
+            )
+            place.token = await self.store.add_chat(chat, self.holder, LEASE_SECONDS)
+        except StoreError as error:
+            LOG.warning("a new chat of session %s is not remembered: %s", place.session, error.message)
+
+    async def renew(self, place: ChatPlace) -> bool:
+        """Extend the lease. Returns False if it was lost."""
+        if self.store is None or place.token is None:
+            return False
+        try:
+            return await self.store.renew_lease(place.chat_id, place.token, LEASE_SECONDS)
+        except StoreError:
+            return True  # try again later; until then the lease may still be valid
+
+    async def commit(self, place: ChatPlace, turn: ChatTurn) -> bool:
+        """The answer is complete: remember it as a position that the next turn can continue. Returns False if it is
+        not remembered; then the next turn starts a new chat."""
+        answer, session = turn.answer, turn.session
+        if self.store is None or session is None or place.token is None or not answer.response_id:
+            return False
+        key, digest = session.chain.extend(answer.message)
+        size = place.size + len("".join(answer.texts)) // 4
+        nodes = [
+            ChainNode(
+                key=key,
+                session=place.session,
+                chat=place.chat_id,
+                message=answer.response_id,
+                context=turn.context,
+                size=size,
+            ),
+            ChainNode(key=session.chain.end, session=place.session, answer=digest),
+        ]
+        try:
+            return await self.store.commit_turn(nodes, place.chat_id, answer.response_id, place.token)
+        except StoreError as error:
+            LOG.warning("a turn of session %s is not remembered: %s", place.session, error.message)
+            return False
+
+    async def end(self, place: ChatPlace) -> None:
+        """Release the lease."""
+        if self.store is not None and place.token is not None:
+            token, place.token = place.token, None
+            try:
+                await self.store.release_lease(place.chat_id, token)
+            except StoreError:
+                pass  # it expires
+
+    async def forget(self, place: ChatPlace) -> None:
+        """The upstream does not know the chat any more: never continue it."""
+        place.token = None
+        if self.store is not None and place.chat_id:
+            try:
+                await self.store.delete_chat(place.chat_id)
+            except StoreError as error:
+                LOG.warning("a lost chat of session %s is not forgotten: %s", place.session, error.message)
+
+
+def _fits(found: FoundNode, turn: ChatTurn, branch_mode: str) -> bool:
+    """Whether a turn may continue at this node."""
+    node, chat = found.node, found.chat
+    if chat is None or not node.message or chat.account != turn.account:
+        return False
+    if node.size > max(SMALL_CHAT, GROWTH * turn.size):
+        return False
+    return found.is_head or branch_mode == TREE
