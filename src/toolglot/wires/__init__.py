@@ -21,6 +21,12 @@ def all_wires() -> Mapping[str, Wire]:
     return {name: _load(name) for name in wire_names()}
 
 
+@cache
+def client_wires() -> Mapping[str, Wire]:
+    """The wires that clients can use, by their names; the others are for upstreams only."""
+    return {name: wire for name, wire in all_wires().items() if wire.routes}
+
+
 def _load(name: str) -> Wire:
     wire: Wire = import_module(f"{__name__}.{name}").WIRE
     return wire

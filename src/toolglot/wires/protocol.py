@@ -7,15 +7,15 @@ package of ``wires/`` is one wire and exports one ``WIRE = Wire(...)``; no other
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final, NoReturn, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.core.conversation import Conversation, Image, Sampling, Text, ToolResult
-from toolglot.core.errors import RequestError, ToolglotError, UpstreamResponseError
+from toolglot.core.errors import InternalError, RequestError, ToolglotError, UpstreamResponseError
 from toolglot.core.events import Event, Failed
 
 
@@ -150,6 +150,10 @@ class ResponseEncoder(Protocol):
 NewId = Callable[[], str]
 
 
+class EncodeRequest(Protocol):
+    def __call__(self, conversation: Conversation, /, *, stream: bool, wants_usage: bool) -> bytes: ...
+
+
 class ChatPosition(Struct, frozen=True, kw_only=True):
     """Where the next message of a chat goes: behind ``parent``, which is empty for the first message. ``fresh_id``
     makes unique ids; ``now`` is in seconds."""
@@ -185,15 +189,17 @@ class ChatFault(StrEnum):
 class ChatProtocol(Struct, frozen=True, kw_only=True):
     """How a stateful upstream is used: it holds each conversation as a chat, and a request adds one message to it.
 
-    ``create(model, now)`` is the call that makes a chat; ``read_chat_id`` reads its answer. ``place(body, position)``
-    completes an encoded request. ``locate(chat_id)`` is the path of completions. ``stop`` ends an answer in progress;
-    ``delete`` deletes a chat. ``classify`` says what an error means. ``read_error(body)`` is the error in an answer
-    with status 200, if it is one.
+    ``create(model, now)`` is the call that makes a chat; ``read_chat_id`` reads its answer. ``Wire.encode_request``
+    encodes the first message of a chat, ``encode_tail`` the messages that follow the chat's last answer; a system
+    message before them replaces the instructions of the chat. ``place(body, position)`` completes either.
+    ``locate(chat_id)`` is the path of completions. ``stop`` ends an answer in progress; ``delete`` deletes a chat.
+    ``classify`` says what an error means. ``read_error(body)`` is the error in an answer with status 200, if it is one.
     The id of an answer is that of the decoder's ``Started`` event.
     """
 
     create: Callable[[str, float], ChatCall]
     read_chat_id: Callable[[bytes], str]
+    encode_tail: EncodeRequest
     place: Callable[[bytes, ChatPosition], bytes]
     locate: Callable[[str], str]
     stop: Callable[[str, str], ChatCall]
@@ -204,10 +210,6 @@ class ChatProtocol(Struct, frozen=True, kw_only=True):
     classify: Callable[[ToolglotError], ChatFault]
     headers: Callable[[str, NewId, float], Mapping[str, str]]
     """Headers of every request besides those for the key: ``headers(chat_id, fresh_id, now)``."""
-
-
-class EncodeRequest(Protocol):
-    def __call__(self, conversation: Conversation, /, *, stream: bool, wants_usage: bool) -> bytes: ...
 
 
 class AdaptRequest(Protocol):
@@ -236,17 +238,27 @@ FindResponse = Callable[[str], tuple[bytes, bytes] | None]
 SUCCESS_REASONS: Final = ("stop", "tool_calls")
 
 
+def refuse_clients(*_: object, **__: object) -> NoReturn:
+    """Stands for the functions that only clients need, on a wire that no client can use."""
+    raise InternalError("No client can use the wire of this upstream.")
+
+
+NO_PATTERNS: Final = StreamPatterns(b"", refuse_clients, refuse_clients)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
     """Both directions of a protocol, as functions and constants.
 
-    Fields without a default:
-    ``routes``: paths of the client endpoint; parts in braces are named. ``stream_type``: content type of a streamed
-    response. ``stream_patterns``: what a relayed stream is searched for. ``carries``: see ``CARRIED_FIELDS``.
-    ``decode_request(body, path)``: ``path`` holds the named parts of the request path. ``adapt_request``: the client's
-    body for another model name, on demand without tools. ``locate``: the path of an upstream's endpoint below its base
-    URL. ``authorize(key)``: the headers that present a key to an upstream. ``open_decoder`` and ``open_encoder``: for
-    one streamed response each.
+    Every wire has:
+    ``stream_type``: content type of a streamed response. ``carries``: see ``CARRIED_FIELDS``. ``locate``: the path of
+    an upstream's endpoint below its base URL. ``authorize(key)``: the headers that present a key to an upstream.
+    ``open_decoder``: for one streamed response.
+
+    Wires of clients also have the following; they are the wires with ``routes``:
+    ``routes``: paths of the client endpoint; parts in braces are named. ``decode_request(body, path)``: ``path`` holds
+    the named parts of the request path. ``adapt_request``: the client's body for another model name, on demand without
+    tools. ``open_encoder``: for one streamed response. ``stream_patterns``: what a relayed stream is searched for.
 
     Optional fields:
     ``extra_endpoints``: further endpoints for clients. ``base_path``: path of an upstream whose URL has none.
@@ -257,25 +269,28 @@ class Wire:
     not agree on one. ``success_reasons``: finish reasons of a complete response. ``sends_whole_calls``: a call is sent
     only when all of it is known. ``expand_request(body, find, limit)``: replaces references to earlier responses.
     ``interject``: a heartbeat or a failure inside a relayed stream, where the encoder's own would break the client.
-    ``chat``: set if upstreams of this wire are stateful; such a wire has no routes, no client can use it.
+    ``chat``: set if upstreams of this wire are stateful; they have no tools of their own, so tools are text.
+    ``terms``: what an operator has to accept before such an upstream is used. ``variables``: the environment variables
+    of settings of the upstream that are not given. ``intercepted_marks``: marks that the upstream takes for its own if
+    the model writes them; dialects with these cannot be used.
     """
 
     name: str
-    routes: tuple[str, ...]
     stream_type: str
-    stream_patterns: StreamPatterns
     carries: Mapping[str, str]
-    decode_request: Callable[[bytes, Mapping[str, str]], ClientRequest]
     encode_request: EncodeRequest
-    adapt_request: AdaptRequest
     locate: Locate
     authorize: Callable[[str], Mapping[str, str]]
     open_decoder: Callable[[NewId], ResponseDecoder]
     decode_response: Callable[[bytes, NewId], DecodedResponse]
-    open_encoder: Callable[[ResponseIdentity, ClientRequest], ResponseEncoder]
-    encode_response: Callable[[Iterable[Event], ResponseIdentity, ClientRequest], bytes]
     decode_error: Callable[[int, bytes], UpstreamResponseError]
-    encode_error: Callable[[ToolglotError], bytes]
+    routes: tuple[str, ...] = ()
+    decode_request: Callable[[bytes, Mapping[str, str]], ClientRequest] = refuse_clients
+    adapt_request: AdaptRequest = refuse_clients
+    open_encoder: Callable[[ResponseIdentity, ClientRequest], ResponseEncoder] = refuse_clients
+    encode_response: Callable[[Iterable[Event], ResponseIdentity, ClientRequest], bytes] = refuse_clients
+    encode_error: Callable[[ToolglotError], bytes] = refuse_clients
+    stream_patterns: StreamPatterns = NO_PATTERNS
     extra_endpoints: tuple[ExtraEndpoint, ...] = ()
     base_path: str = "/v1"
     own_prefix: str = ""
@@ -289,6 +304,9 @@ class Wire:
     expand_request: Callable[[bytes, FindResponse, int], bytes] | None = None
     interject: Interject | None = None
     chat: ChatProtocol | None = None
+    terms: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    intercepted_marks: tuple[str, ...] = ()
 
 
 ERROR_NOTE = "[The tool reported an error]\n"
