@@ -54,7 +54,9 @@ class Responder:
         chat = self.exchange.upstream_wire.chat
         if chat is not None and not await response.is_streamed(self.exchange.upstream_wire.stream_type):
             error = chat.read_error(await response.read())
-            raise self.redact_error(error or UpstreamResponseError("The upstream sent something else than a stream.", 502))
+            raise self.redact_error(
+                error or UpstreamResponseError("The upstream sent something else than a stream.", 502)
+            )
         if not self.exchange.streamed:
             return await self.answer_whole(response)
         if await response.is_streamed(self.exchange.upstream_wire.stream_type):

@@ -68,10 +68,6 @@ class ChatTurn:
         last = max((at for at, message in enumerate(dialog) if message.role == "assistant"), default=-1)
         return replace(self.conversation, messages=(*(system if with_context else ()), *dialog[last + 1 :]))
 
-    def tail_size(self, with_context: bool) -> int:
-        """Estimated tokens of the tail."""
-        return estimate_tokens(self.make_tail(with_context).messages)
-
 
 def estimate_tokens(messages: Iterable[Message]) -> int:
     return sum(len(message.text) for message in messages) // BYTES_PER_TOKEN + 1

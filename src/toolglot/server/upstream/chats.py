@@ -18,7 +18,7 @@ from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseE
 from toolglot.gateway.context import Source
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.sessions.chats import LEASE_SECONDS, ChatIndex, ChatPlace
-from toolglot.gateway.sessions.turns import ChatTurn
+from toolglot.gateway.sessions.turns import ChatTurn, estimate_tokens
 from toolglot.server.http_request import Request, Response
 from toolglot.server.responder import Responder
 from toolglot.server.upstream.pool import ConnectionPool
@@ -138,9 +138,13 @@ class ChatService:
         """The body of a completion: the whole conversation for a new chat, else what follows its last answer."""
         turn: ChatTurn | None = exchange.chat_turn
         assert turn is not None
-        conversation = turn.conversation if place.is_new else turn.make_tail(place.with_context)
-        place.size = turn.size if place.is_new else place.size + turn.tail_size(place.with_context)
-        body = exchange.upstream_wire.encode_request(conversation, stream=True, wants_usage=True)
+        if place.is_new:
+            body = exchange.upstream_wire.encode_request(turn.conversation, stream=True, wants_usage=True)
+            place.size = turn.size
+        else:
+            tail = turn.make_tail(place.with_context)
+            body = chat.encode_tail(tail, stream=True, wants_usage=True)
+            place.size += estimate_tokens(tail.messages)
         position = ChatPosition(
             chat_id=place.chat_id, parent=place.parent, fresh_id=self.source.uuid, now=self.source.now()
         )
