@@ -147,15 +147,21 @@ class Client:
 
     async def ask(self, scored: bool = True) -> list[Any]:
         """Send the history and append the answer. Returns its calls."""
-        before = len(self.lab.simulation.seen)
+        before, sent = len(self.lab.simulation.seen), json.dumps(self.body)
         status, message = await self.post()
         assert status == 200, message
         if scored:
-            assert len(self.lab.simulation.seen) == before + 1
-            self.lab.score.add(json.dumps(self.body), self.lab.simulation.seen[-1].text)
+            self.lab.score.add(sent, self.find_context(sent, before))
         self.messages.append({"role": "assistant", **message})
         calls: list[Any] = message.get("tool_calls") or []
         return calls
+
+    def find_context(self, sent: str, since: int) -> str:
+        """What the model saw of this request: the latest context that ends with the client's last message."""
+        last = FACT.findall(json.dumps(self.messages[-1]))[-1]
+        contexts = [seen for seen in self.lab.simulation.seen[since:] if last in seen.messages[-1].text]
+        assert contexts, f"the model never saw {last}"
+        return contexts[-1].text
 
     async def disconnect(self) -> None:
         """Send the history and leave when the first piece of the answer comes."""
