@@ -43,7 +43,7 @@ from toolglot.server.responder import REQUEST_ID, Responder
 from toolglot.server.router import ANY_METHOD, Router
 from toolglot.server.upstream.discovery import Discovery, load_capabilities
 from toolglot.server.upstream.pool import ConnectionPool
-from toolglot.wires import all_wires, openai_chat
+from toolglot.wires import all_wires, client_wires, openai_chat
 from toolglot.wires.json_fields import find_field
 from toolglot.wires.protocol import ExtraEndpoint, Wire
 
@@ -78,7 +78,7 @@ class Gateway:
 
     def build_router(self) -> Router[tuple[Answer, Wire]]:
         router: Router[tuple[Answer, Wire]] = Router()
-        for wire in all_wires().values():
+        for wire in client_wires().values():
             for path in wire.routes:
                 router.add("POST", path, (self.require_key(partial(self.complete, wire)), wire))
             for extra in wire.extra_endpoints:
@@ -91,7 +91,7 @@ class Gateway:
             router.add("GET", path, (self.show_health, DEFAULT_WIRE))
         router.add("GET", "/health/readiness", (self.show_readiness, DEFAULT_WIRE))
         router.add("HEAD", "{path:.*}", (self.show_health, DEFAULT_WIRE))
-        for wire in all_wires().values():
+        for wire in client_wires().values():
             if wire.own_prefix:
                 router.add(ANY_METHOD, wire.own_prefix + "/{path:.*}", (self.require_key(self.refuse_path), wire))
         router.add(ANY_METHOD, "{path:.*}", (self.require_key(self.refuse_path), DEFAULT_WIRE))
@@ -243,11 +243,11 @@ class Gateway:
     def upstream_headers(self, upstream: Upstream, request: Request) -> dict[str, str]:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request.id}
         key = upstream.api_key.reveal()
-        if not key and not self.settings.server.keys:
+        if not (key or upstream.cookies or self.settings.server.keys):
             key = request.key
         if key:
             headers |= all_wires()[upstream.wire].authorize(key)
-        return {**headers, **upstream.headers}
+        return {**headers, **upstream.own_headers}
 
     async def answer_extra(self, extra: ExtraEndpoint, request: Request) -> Response:
         body = await request.read()
