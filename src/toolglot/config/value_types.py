@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -97,6 +97,13 @@ def _secret(raw: object) -> Secret:
     return Secret(text)
 
 
+def _cookies(raw: object) -> Secret:
+    text = _text(raw).strip()
+    if not (text.isascii() and text.isprintable() and all("=" in cookie for cookie in text.split(";") if cookie)):
+        raise ValueError("cookies")
+    return Secret(text)
+
+
 def _keys(raw: object) -> tuple[KeyHash, ...]:
     return tuple(dict.fromkeys(KeyHash.of(_secret(name).reveal()) for name in _names(raw)))
 
@@ -168,6 +175,7 @@ NAMES = ValueType("names: a list, or text with commas between them", _names)
 BYTES = ValueType("a size: bytes, or a number with KiB, MiB or GiB", _size)
 ADDRESS = ValueType("an address that begins with http:// or https://", _address)
 SECRET = ValueType("a key: text without white space", _secret, secret=True)
+COOKIES = ValueType("cookies: name=value, with semicolons between them", _cookies, secret=True)
 KEYS = ValueType(
     "keys: plain, or sha256: and 64 hexadecimal digits; a list, or text with commas between", _keys, secret=True
 )
@@ -179,3 +187,13 @@ PLAN = ValueType(
     read_plan,
 )
 OWN_PLAN = ValueType("auto, or what `rollout.stage` accepts", _maybe_plan)
+
+
+def setting(
+    kind: ValueType, description: str, default: Any = None, *, flag: str = "", also: tuple[str, ...] = ()
+) -> Any:
+    """A setting field: value type, description and default. ``flag`` is its short name, ``also`` further variables."""
+    metadata = {"kind": kind, "description": description, "flag": flag, "also": also}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, hash=False, repr=False, metadata=metadata)
+    return field(default=default, metadata=metadata)

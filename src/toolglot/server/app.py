@@ -48,7 +48,7 @@ from toolglot.server.upstream.chats import ChatService
 from toolglot.server.upstream.discovery import Discovery, load_capabilities
 from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.store.interface import Store
-from toolglot.wires import all_wires, openai_chat
+from toolglot.wires import all_wires, client_wires, openai_chat
 from toolglot.wires.json_fields import find_field
 from toolglot.wires.protocol import ExtraEndpoint, Wire
 
@@ -88,7 +88,7 @@ class Gateway:
 
     def build_router(self) -> Router[tuple[Answer, Wire]]:
         router: Router[tuple[Answer, Wire]] = Router()
-        for wire in all_wires().values():
+        for wire in client_wires().values():
             for path in wire.routes:
                 router.add("POST", path, (self.require_key(partial(self.complete, wire)), wire))
             for extra in wire.extra_endpoints:
@@ -101,7 +101,7 @@ class Gateway:
             router.add("GET", path, (self.show_health, DEFAULT_WIRE))
         router.add("GET", "/health/readiness", (self.show_readiness, DEFAULT_WIRE))
         router.add("HEAD", "{path:.*}", (self.show_health, DEFAULT_WIRE))
-        for wire in all_wires().values():
+        for wire in client_wires().values():
             if wire.own_prefix:
                 router.add(ANY_METHOD, wire.own_prefix + "/{path:.*}", (self.require_key(self.refuse_path), wire))
         router.add(ANY_METHOD, "{path:.*}", (self.require_key(self.refuse_path), DEFAULT_WIRE))
@@ -268,11 +268,11 @@ class Gateway:
         if request_id:
             headers[REQUEST_ID] = request_id
         key = upstream.api_key.reveal()
-        if not key and not self.settings.server.keys:
+        if not (key or upstream.cookies or self.settings.server.keys):
             key = client_key
         if key:
             headers |= all_wires()[upstream.wire].authorize(key)
-        return {**headers, **upstream.headers}
+        return {**headers, **upstream.own_headers}
 
     async def answer_extra(self, extra: ExtraEndpoint, request: Request) -> Response:
         body = await request.read()

@@ -156,7 +156,7 @@ class ChatService:
         headers = self.make_headers(upstream, client_key)
         headers |= chat.headers(chat_id, self.source.uuid, self.source.now())
         url = upstream.endpoint(call.path, "")
-        return self.pool.send(call.method, url, upstream, {**headers, **upstream.headers}, call.body or None)
+        return self.pool.send(call.method, url, upstream, {**headers, **upstream.own_headers}, call.body or None)
 
     async def create_chat(self, chat: ChatProtocol, upstream: Upstream, client_key: str, model: str) -> str:
         call = chat.create(model, self.source.now())
