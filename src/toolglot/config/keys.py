@@ -23,7 +23,7 @@ OWNER_BYTES: Final = 16
 NO_OWNER: Final = b""
 """The owner of everything in a gateway without client keys."""
 REFUSED_OWNER: Final = b"refused"
-"""The owner of requests without a valid key. No key has this owner, which is shorter; only the operator sees its rows."""
+"""The owner of requests without a valid key. No key has this owner, so only the operator sees its rows."""
 
 
 class Secret:

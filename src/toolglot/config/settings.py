@@ -92,7 +92,7 @@ class ServerSettings:
     default_model: str = setting(TEXT, "model of requests that name none", "")
     state_dir: str = setting(
         TEXT,
-        "folder for the store and learned failures; empty: `toolglot` in the XDG state directory; `none`: in memory only",
+        "folder of the store and learned failures; empty: `toolglot` in the XDG state directory; `none`: memory only",
         "",
     )
 

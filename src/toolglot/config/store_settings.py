@@ -62,7 +62,7 @@ def _read_url(raw: object) -> StoreUrl:
         _ = parts.port  # raises ValueError if it is not a number
         if len(parts.path) > 1 and not parts.fragment and "@" not in parts.path:
             return StoreUrl(url)
-    elif path and not path.startswith(("//", ":")) and path.isprintable():
+    elif path.strip("/") and path.isprintable() and not (path.startswith("//") and path[2:3] != "/") and path[0] != ":":
         return StoreUrl(url)
     raise ValueError("store URL")
 
