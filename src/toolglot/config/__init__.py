@@ -21,6 +21,7 @@ from toolglot.config.settings import (
     Settings,
     ToolCallingSettings,
 )
+from toolglot.config.store_settings import StoreSettings, StoreUrl
 from toolglot.config.upstreams import DEFAULT_DIALECT, SECRET_LENGTH, Upstream
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
     "Secret",
     "ServerSettings",
     "Settings",
+    "StoreSettings",
+    "StoreUrl",
     "ToolCallingSettings",
     "Upstream",
     "admit",

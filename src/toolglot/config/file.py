@@ -1,4 +1,4 @@
-"""One TOML file: ``[server] [tool_calling] [reading] [patterns] [limits] [rollout] [[upstream]] [[model]]``.
+"""One TOML file: ``[server] [tool_calling] [reading] [patterns] [limits] [rollout] [store] [[upstream]] [[model]]``.
 
 A value ``env:NAME`` or ``os.environ/NAME`` is replaced by the environment variable of that name, and a secret
 ``file:PATH`` by the content of that file, so that the settings need not contain secrets.

@@ -17,6 +17,7 @@ from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.argument_escaping import GUARD_OPTIONS
 from toolglot.config.keys import KeyHash
 from toolglot.config.rollout import FULL, TRANSFORMATIONS, Live, Plan, Rollout
+from toolglot.config.store_settings import StoreSettings
 from toolglot.config.upstreams import Upstream
 from toolglot.config.value_types import (
     BOOL,
@@ -81,7 +82,9 @@ class ServerSettings:
     )
     default_model: str = setting(TEXT, "model of requests that name none", "")
     state_dir: str = setting(
-        TEXT, "folder for learned failures; empty: `toolglot` in the XDG state directory; `none`: only in memory", ""
+        TEXT,
+        "folder of the store and learned failures; empty: `toolglot` in the XDG state directory; `none`: memory only",
+        "",
     )
 
 
@@ -302,6 +305,7 @@ class Settings:
     clients: ClientSettings = ClientSettings()
     limits: LimitSettings = LimitSettings()
     rollout: RolloutSettings = RolloutSettings()
+    store: StoreSettings = StoreSettings()
     upstreams: tuple[Upstream, ...] = ()
     models: tuple[ModelSettings, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -392,6 +396,7 @@ SECTIONS: Final[Mapping[str, type]] = {
     "clients": ClientSettings,
     "limits": LimitSettings,
     "rollout": RolloutSettings,
+    "store": StoreSettings,
 }
 TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": ModelSettings}
 PREFIXES: Final = {
@@ -399,6 +404,7 @@ PREFIXES: Final = {
     "patterns": "patterns_",
     "limits": "limit_",
     "rollout": "rollout_",
+    "store": "store_",
 }
 
 

@@ -43,6 +43,16 @@ class ValueType:
             raise UsageError(f"{origin} is {shown}; it must be {self.accepts}") from error
 
 
+def setting(
+    kind: ValueType, description: str, default: Any = None, *, flag: str = "", also: tuple[str, ...] = ()
+) -> Any:
+    """A setting field: value type, description and default. ``flag`` is its short name, ``also`` further variables."""
+    metadata = {"kind": kind, "description": description, "flag": flag, "also": also}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, hash=False, repr=False, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
 def _bool(raw: object) -> bool:
     if isinstance(raw, bool):
         return raw
@@ -187,13 +197,3 @@ PLAN = ValueType(
     read_plan,
 )
 OWN_PLAN = ValueType("auto, or what `rollout.stage` accepts", _maybe_plan)
-
-
-def setting(
-    kind: ValueType, description: str, default: Any = None, *, flag: str = "", also: tuple[str, ...] = ()
-) -> Any:
-    """A setting field: value type, description and default. ``flag`` is its short name, ``also`` further variables."""
-    metadata = {"kind": kind, "description": description, "flag": flag, "also": also}
-    if isinstance(default, dict):
-        return field(default_factory=default.copy, hash=False, repr=False, metadata=metadata)
-    return field(default=default, metadata=metadata)

@@ -251,6 +251,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | Cap
         tools=session.tools if session else conversation.tools,
         names=NO_NAMES,
     )
+    recorder.turn = exchange.session_turn
     _record_route(exchange)
     conversation = _cross_wires(exchange, conversation)
     if route.can_fall_back and experiment.admits(XML if session else READING):
