@@ -16,7 +16,7 @@ from toolglot.sim.answer import Answer
 
 Step = Callable[[Lab, Client, random.Random], Awaitable[None]]
 STEPS = 14
-FAULTS = ("internal_error", "parent_missing", "chat_missing")
+FAULTS = ("internal_error", "parent_not_found", "chat_not_found", "chat_deleted", "in_progress", "internal_error_first", "too_many_requests")
 
 
 async def talk(lab: Lab, client: Client, chance: random.Random) -> None:
@@ -89,8 +89,7 @@ async def disconnect(lab: Lab, client: Client, chance: random.Random) -> None:
 
 async def fork(lab: Lab, client: Client, chance: random.Random) -> None:
     """Two clients continue one history at the same time, as sub-agents do."""
-    twin = copy.deepcopy(client)
-    twin.lab = client.lab = lab
+    twin = Client(lab, client.system, list(client.tools), copy.deepcopy(client.messages))
     for one in (client, twin):
         one.say()
     await asyncio.gather(client.ask(), twin.ask())

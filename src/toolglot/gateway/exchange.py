@@ -169,7 +169,8 @@ class Exchange:
     def check_failure(self, event: Failed, sent: bool) -> None:
         """A response failed while it was read. Raises the failure if the client has received nothing of it and the
         request can fall back to text."""
-        error = describe_failure(event)
+        chat = self.upstream_wire.chat
+        error = chat.restore_error(event) if chat is not None else describe_failure(event)
         if not sent and self.may_ask_again(error):
             raise error
         self.commit()
