@@ -16,7 +16,15 @@ from toolglot.sim.answer import Answer
 
 Step = Callable[[Lab, Client, random.Random], Awaitable[None]]
 STEPS = 14
-FAULTS = ("internal_error", "parent_not_found", "chat_not_found", "chat_deleted", "in_progress", "internal_error_first", "too_many_requests")
+FAULTS = (
+    "internal_error",
+    "parent_not_found",
+    "chat_not_found",
+    "chat_deleted",
+    "in_progress",
+    "internal_error_first",
+    "too_many_requests",
+)
 
 
 async def talk(lab: Lab, client: Client, chance: random.Random) -> None:

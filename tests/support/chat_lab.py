@@ -135,6 +135,7 @@ class Client:
     messages: list[dict[str, Any]] = field(default_factory=list)
     key: str = ""
     replica: int = 0
+    extra: dict[str, Any] = field(default_factory=dict)
 
     def say(self, text: str = "Question") -> None:
         self.messages.append({"role": "user", "content": f"{text} {self.lab.fact()}"})
@@ -146,7 +147,7 @@ class Client:
     def body(self) -> dict[str, Any]:
         system = [{"role": "system", "content": self.system}] if self.system else []
         tools = {"tools": self.tools} if self.tools else {}
-        return {"model": MODEL, "messages": [*system, *self.messages], "stream": self.lab.stream, **tools}
+        return {"model": MODEL, "messages": [*system, *self.messages], "stream": self.lab.stream, **tools, **self.extra}
 
     @property
     def headers(self) -> dict[str, str]:
@@ -194,7 +195,8 @@ class Client:
 
 def read_stream(raw: str) -> tuple[int, dict[str, Any]]:
     """The message that a stream makes; the error if it ends with one."""
-    text, calls = "", {}
+    text = ""
+    calls: dict[int, dict[str, Any]] = {}
     for line in raw.splitlines():
         if not line.startswith("data: {"):
             continue
@@ -206,7 +208,8 @@ def read_stream(raw: str) -> tuple[int, dict[str, Any]]:
             text += delta.get("content") or ""
             for piece in delta.get("tool_calls") or ():
                 call = calls.setdefault(
-                    piece["index"], {"id": piece.get("id"), "type": "function", "function": {"name": "", "arguments": ""}}
+                    piece["index"],
+                    {"id": piece.get("id"), "type": "function", "function": {"name": "", "arguments": ""}},
                 )
                 for name in ("name", "arguments"):
                     call["function"][name] += piece["function"].get(name) or ""
