@@ -135,7 +135,8 @@ def test_intercepted_calls_reach_the_client(stream: bool, tmp_path: Path) -> Non
         client = Client(lab, tools=[make_tool("read", "Read a file")])
         client.say()
         written = "".join(
-            f'<tool_call>\n{{"name": "read", "arguments": {{"path": "{lab.fact()}"}}}}\n</tool_call>\n' for _ in range(2)
+            f'<tool_call>\n{{"name": "read", "arguments": {{"path": "{lab.fact()}"}}}}\n</tool_call>\n'
+            for _ in range(2)
         )
         lab.answers = [Answer(written)]
         calls = await client.ask()
