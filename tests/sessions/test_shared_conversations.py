@@ -28,8 +28,8 @@ async def request_json(lab: Lab, path: str, method: str = "GET") -> tuple[int, A
         return response.status, json.loads(await response.text())
 
 
-def test_fifty_requests_at_once_on_one_conversation(tmp_path: Path) -> None:
-    lab = Lab(tmp_path)
+def test_fifty_requests_at_once_on_one_conversation(tmp_path: Path, store_url: str) -> None:
+    lab = Lab(tmp_path, store=store_url)
 
     async def test() -> None:
         client = Client(lab, tools=[make_tool("read", "Read a file")])
@@ -50,8 +50,8 @@ def test_fifty_requests_at_once_on_one_conversation(tmp_path: Path) -> None:
     play(lab, test, replicas=2, pace=0.002)
 
 
-def test_a_conversation_goes_on_at_another_replica(tmp_path: Path) -> None:
-    lab = Lab(tmp_path)
+def test_a_conversation_goes_on_at_another_replica(tmp_path: Path, store_url: str) -> None:
+    lab = Lab(tmp_path, store=store_url)
 
     async def test() -> None:
         client = Client(lab)
@@ -106,8 +106,8 @@ def test_a_long_answer_keeps_its_lease(tmp_path: Path, monkeypatch: pytest.Monke
     play(lab, test, pace=0.02)
 
 
-def test_a_deleted_session_is_deleted_upstream_and_never_asked_again(tmp_path: Path) -> None:
-    lab = Lab(tmp_path)
+def test_a_deleted_session_is_deleted_upstream_and_never_asked_again(tmp_path: Path, store_url: str) -> None:
+    lab = Lab(tmp_path, store=store_url)
 
     async def test() -> None:
         client = Client(lab)
@@ -181,9 +181,9 @@ def test_a_broken_store_only_costs_new_chats(tmp_path: Path) -> None:
     play(lab, test)
 
 
-def test_every_request_has_a_session(tmp_path: Path) -> None:
+def test_every_request_has_a_session(tmp_path: Path, store_url: str) -> None:
     """Two conversations with the same first request, one of them with an edit."""
-    lab = Lab(tmp_path)
+    lab = Lab(tmp_path, store=store_url)
 
     async def test() -> None:
         one = Client(lab)
