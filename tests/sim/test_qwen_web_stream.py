@@ -16,7 +16,7 @@ from support.chat_client import ChatClient, ChatReply, make_create
 
 import toolglot
 from toolglot.core.conversation import Conversation, Message, Text, Tool
-from toolglot.prompting.conversation import render_as_text
+from toolglot.prompting.conversation import render_as_text, write_result
 from toolglot.sim import Answer, ScriptedAnswer, SimCall
 from toolglot.sim.qwen_web import FAULTS, ChatSimOptions, ChatSimulation, make_app, running
 
@@ -227,6 +227,20 @@ def test_the_dialect_and_the_tools_are_learned_from_the_prompt(dialect: str) -> 
     for reply, path in zip(asyncio.run(talk()), ("a.txt", "b.txt"), strict=True):
         [call] = toolglot.read(reply.text, [definition], dialect=dialect).calls
         assert (call.name, json.loads(call.arguments)) == ("read_file", {"path": path})
+
+
+@pytest.mark.parametrize("dialect", ["roo_xml", "glm45", "fenced_json"])
+def test_the_result_of_a_tool_is_quoted(dialect: str) -> None:
+    async def talk() -> ChatReply:
+        options = ChatSimOptions(dialect=dialect)
+        async with running(make_app(options)) as address, ChatClient(address) as client:
+            chat = await client.create()
+            listing = json.dumps({"type": "function", "function": {"name": READ.name, "parameters": READ.parameters}})
+            first = await client.ask(chat, f"Tools:\n\n{listing}\n\n## User\n\nread a.txt\n\nand be quick")
+            assert "a.txt" in first.text and "read_file" in first.text
+            return await client.ask(chat, write_result(dialect, "read_file", "It is blue.\nVery."), first.response_id)
+
+    assert asyncio.run(talk()).text == "Done. The tool said: `It is blue.`"
 
 
 def test_a_script_answers_and_sets_faults() -> None:
