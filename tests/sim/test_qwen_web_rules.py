@@ -386,6 +386,8 @@ def test_the_model_sees_the_path_or_the_whole_chat(semantics: str, expected: lis
         shown = (await client.request("GET", "/sim/seen")).json
         assert [entry["text"] for entry in shown["seen"][0]["messages"]] == expected[-1]
         assert shown["semantics"] == semantics and shown["violations"] == []
+        assert len((await client.request("GET", "/sim/seen?limit=2")).json["seen"]) == 2
+        assert (await client.request("GET", "/sim/seen?limit=all")).status == 400
 
     run(test, semantics=semantics, brain=lambda seen: seen[-1].text.upper())
 

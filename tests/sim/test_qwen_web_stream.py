@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ from toolglot.core.conversation import Conversation, Message, Text, Tool
 from toolglot.prompting.conversation import render_as_text, write_result
 from toolglot.sim import Answer, ScriptedAnswer, SimCall
 from toolglot.sim.qwen_web import FAULTS, ChatSimOptions, ChatSimulation, make_app, running
+from toolglot.sim.qwen_web.errors import ERRORS, PAGES
+from toolglot.sim.qwen_web.faults import DEGENERATE, STREAM_FAULTS
 
 TEXT = "Größe: 🙂 — naïve 漢字, the end."
 ARGUMENTS = {"path": "a.txt", "content": 'Größe "eins" 🙂\nline two'}
@@ -541,3 +544,9 @@ def test_the_command_lists_the_faults_of_the_wire(capsys: pytest.CaptureFixture[
     assert main(["sim", "--wire", "qwen_web", "--faults"]) == 0
     listed = {line.split()[0] for line in capsys.readouterr().out.splitlines()}
     assert listed == set(FAULTS)
+
+
+def test_the_documentation_names_every_fault_of_the_wire() -> None:
+    text = (Path(__file__).parents[2] / "docs/SIM.md").read_text("utf-8")
+    named = set(re.findall(r"`(\w+)`", text))
+    assert sorted({*ERRORS, *PAGES, *DEGENERATE, *STREAM_FAULTS} - named) == []
