@@ -19,9 +19,10 @@ import toolglot
 from toolglot.core.conversation import Conversation, Message, Text, Tool
 from toolglot.prompting.conversation import render_as_text, write_result
 from toolglot.sim import Answer, ScriptedAnswer, SimCall
-from toolglot.sim.qwen_web import FAULTS, ChatSimOptions, ChatSimulation, make_app, running
+from toolglot.sim.qwen_web import FAULTS, ChatSimOptions, ChatSimulation, SeenMessage, make_app, running
 from toolglot.sim.qwen_web.errors import ERRORS, PAGES
 from toolglot.sim.qwen_web.faults import DEGENERATE, STREAM_FAULTS
+from toolglot.sim.qwen_web.model import read_context
 
 TEXT = "Größe: 🙂 — naïve 漢字, the end."
 ARGUMENTS = {"path": "a.txt", "content": 'Größe "eins" 🙂\nline two'}
@@ -244,6 +245,24 @@ def test_the_result_of_a_tool_is_quoted(dialect: str) -> None:
             return await client.ask(chat, write_result(dialect, "read_file", "It is blue.\nVery."), first.response_id)
 
     assert asyncio.run(talk()).text == "Done. The tool said: `It is blue.`"
+
+
+@pytest.mark.parametrize(
+    ("message", "question"),
+    [
+        ("read a.txt", "read a.txt"),
+        ("{tools}\n\nread a.txt", "read a.txt"),
+        ("{tools}\n\n### User\nread a.txt\n\nBe quick.", "read a.txt\n\nBe quick."),
+        ("{tools}\n\n[User]\nhello\n\n[Assistant]\nhi\n\n[User]\nread a.txt", "read a.txt"),
+        ("{tools}\n\nUser: hello\nAssistant: hi\nUser: read a.txt", "read a.txt"),
+        ("<user>\nuser: root\n</user>\n{tools}\n\nread a.txt", "read a.txt"),
+        ("{tools}\n\nUser", "User"),
+    ],
+)
+def test_the_question_is_found_in_a_message(message: str, question: str) -> None:
+    tools = json.dumps({"type": "function", "function": {"name": READ.name, "parameters": READ.parameters}})
+    context = read_context([SeenMessage("user", message.replace("{tools}", f"# Tools\n\n{tools}"))], "sim")
+    assert context.question == question and bool(context.tools) == ("{tools}" in message)
 
 
 def test_a_script_answers_and_sets_faults() -> None:
