@@ -17,6 +17,7 @@ from toolglot.clients.toolsets import ResponseMapper
 from toolglot.clients.xml.argument_escaping import ArgumentEscaper
 from toolglot.clients.xml.response_renderer import shorten_arguments
 from toolglot.config.rollout import SHELL
+from toolglot.core.conversation import ToolChoice
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta
 from toolglot.core.options import Options
@@ -209,7 +210,7 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
     plan = DeliveryPlan(
         names=exchange.names,
         break_character=exchange.prompted.break_character if exchange.prompted else "",
-        choice=exchange.choice,
+        choice=_limit_choice(exchange),
         single=takes_one_call(exchange.client_request.conversation, exchange.settings),
         streamed=streamed and not exchange.wire.sends_whole_calls,
         secrets=exchange.secrets,
@@ -223,6 +224,16 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
         return Delivery(reader, recorder, plan)
     mapper = ResponseMapper(exchange.mapping, recorder.notes, shown=shorten_arguments) if exchange.mapping else None
     return XmlDelivery(session.make_renderer(plan.native), reader, recorder, plan, mapper)
+
+
+def _limit_choice(exchange: Exchange) -> ToolChoice:
+    """The calls that the client takes. Of a stateful upstream these are only those of tools that it was told about: it
+    has tools of its own, and its calls are not restricted to any."""
+    choice, names = exchange.choice, exchange.names
+    if exchange.upstream_wire.chat is None or choice.only or choice.mode == "none":
+        return choice
+    told = dict.fromkeys((*(names.get(tool.name, tool.name) for tool in exchange.tools), *exchange.route.supported))
+    return ToolChoice(choice.mode, tuple(told)) if told else ToolChoice("none")
 
 
 def _reads_calls(exchange: Exchange, route: Route) -> bool:
