@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from toolglot.core.errors import UsageError
 from toolglot.dialects.records import all_dialects
@@ -30,7 +30,8 @@ class SimOptions:
     ``dialect`` is a dialect, ``native``, or ``auto``: native if the request has native tools, else the dialect of the
     prompt. ``chunk`` is in characters per event, ``chunk_bytes`` in bytes per network write (0: whole events),
     ``latency`` and ``pace`` are milliseconds before the first byte and between writes. ``keep`` limits the request log,
-    ``hang`` is how many seconds a hanging fault lasts.
+    ``hang`` is how many seconds a hanging fault lasts. ``known_faults`` and ``minimums`` limit names and numbers;
+    the simulator of another wire has its own.
 
     Raises: ``UsageError`` for an unknown dialect or fault, or a number below its minimum.
     """
@@ -45,31 +46,37 @@ class SimOptions:
     keep: int = 256
     hang: float = 600
     clock: Callable[[], float] = time.time
+    known_faults: ClassVar[Mapping[str, str]] = FAULTS
+    minimums: ClassVar[Mapping[str, float]] = MINIMUMS
 
     def __post_init__(self) -> None:
         for fault in self.faults:
-            check_fault(fault)
+            if fault not in self.known_faults:
+                raise UsageError(f"there is no fault {fault!r}; faults are {_join(self.known_faults)}")
         if self.dialect not in (AUTO, NATIVE):
             check_dialect(self.dialect)
-        for name, least in MINIMUMS.items():
+        for name, least in self.minimums.items():
             if getattr(self, name) < least:
                 raise UsageError(f"{name} must be {least} or more")
         for scripted in self.script:
             replace(self, script=(), **scripted.options)
 
 
+AnyOptions = TypeVar("AnyOptions", bound=SimOptions)
+
+
 def options_for_request(
-    options: SimOptions, model: str, headers: Mapping[str, str], scripted: Mapping[str, Any]
-) -> SimOptions:
+    options: AnyOptions, model: str, headers: Mapping[str, str], scripted: Mapping[str, Any]
+) -> AnyOptions:
     """The options for one request.
 
     Raises: ``UsageError`` if the model name or a header has an unknown or invalid option.
     """
-    given = dict(scripted) | _parse_model(model) | _parse_headers(headers)
+    given = dict(scripted) | _parse_model(model, options) | parse_headers(headers, options)
     return replace(options, **given) if given else options
 
 
-def _parse_model(model: str) -> dict[str, Any]:
+def _parse_model(model: str, options: SimOptions) -> dict[str, Any]:
     """Parse ``sim:hermes+no_done+chunk=3``: a dialect, faults and numbers, in any order."""
     name, colon, suffix = model.rpartition("/")[2].partition(":")
     if name != "sim" or not colon:
@@ -78,8 +85,8 @@ def _parse_model(model: str) -> dict[str, Any]:
     for word in filter(None, suffix.split("+")):
         key, equals, value = word.partition("=")
         if equals:
-            given[key] = _parse_number(key, value)
-        elif word in FAULTS:
+            given[key] = _parse_number(key, value, options)
+        elif word in options.known_faults:
             given["faults"] = (*given.get("faults", ()), word)
         else:
             check_dialect(word)
@@ -87,7 +94,8 @@ def _parse_model(model: str) -> dict[str, Any]:
     return given
 
 
-def _parse_headers(headers: Mapping[str, str]) -> dict[str, Any]:
+def parse_headers(headers: Mapping[str, str], options: SimOptions) -> dict[str, Any]:
+    """The options that the headers of a request set. Raises: ``UsageError``."""
     given: dict[str, Any] = {}
     for key, value in headers.items():
         name = key.lower()
@@ -99,13 +107,13 @@ def _parse_headers(headers: Mapping[str, str]) -> dict[str, Any]:
         elif name == "dialect":
             given["dialect"] = value
         else:
-            given[name] = _parse_number(name, value)
+            given[name] = _parse_number(name, value, options)
     return given
 
 
-def _parse_number(name: str, value: str) -> int:
-    if name not in MINIMUMS:
-        raise UsageError(f"there is no option {name!r}; options are dialect, fault, {', '.join(MINIMUMS)}")
+def _parse_number(name: str, value: str, options: SimOptions) -> int:
+    if name not in options.minimums:
+        raise UsageError(f"there is no option {name!r}; options are dialect, fault, {', '.join(options.minimums)}")
     if not value.isdecimal():
         raise UsageError(f"{name} must be a whole number, not {value!r}")
     return int(value)
@@ -115,11 +123,6 @@ def parse_faults(text: str) -> tuple[str, ...]:
     """Parse fault names, separated by commas, plus signs or spaces; ``none`` is no fault."""
     names = text.replace(",", " ").replace("+", " ").split()
     return tuple(name for name in names if name != "none")
-
-
-def check_fault(name: str) -> None:
-    if name not in FAULTS:
-        raise UsageError(f"there is no fault {name!r}; faults are {_join(FAULTS)}")
 
 
 def check_dialect(name: str) -> None:

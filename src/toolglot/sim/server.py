@@ -55,7 +55,8 @@ async def running(app: web.Application, host: str = "127.0.0.1", port: int = 0) 
 async def answer_chat(request: web.Request) -> web.StreamResponse:
     simulation = request.app[SIMULATION]
     raw = await request.read()
-    seen = RecordedRequest(request.path, request.headers.copy(), None, simulation.options.clock())
+    began = simulation.options.clock()
+    seen = RecordedRequest(request.path, request.headers.copy(), None, began, size=len(raw))
     simulation.record.add(seen)
     try:
         seen.body = json.loads(raw)

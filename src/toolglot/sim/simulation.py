@@ -31,7 +31,8 @@ from toolglot.sim.tool_picker import pick_answer
 
 @dataclass(slots=True)
 class RecordedRequest:
-    """A chat request that was received, and its outcome. Times come from the clock in the options.
+    """A request that was received, and its outcome. Times come from the clock in the options; ``size`` and ``sent`` are
+    the bytes of the request body and of the response.
 
     ``outcome`` is ``open``, then ``complete``, ``dropped`` (by the server), ``abandoned`` (by the client) or
     ``refused`` (an invalid request or an unknown option).
@@ -43,6 +44,8 @@ class RecordedRequest:
     began: float
     options: SimOptions | None = None
     outcome: str = "open"
+    method: str = "POST"
+    size: int = 0
     sent: int = 0
     ended: float | None = None
 
