@@ -317,6 +317,13 @@ def test_where_a_call_ends(snapshots: list[tuple[str, Any]], calls: list[tuple[s
         assert list_calls(read(CREATED, *(call(*one) for one in snapshots), *end)) == calls
 
 
+def test_text_that_is_held_back_comes_before_a_call() -> None:
+    """The second piece repeats the first, so it might be a snapshot."""
+    events = read(CREATED, say("ha", "think"), say("ha", "think"), say("ho"), say("ho"), call("ls", "{}"), refuse("ls"))
+    assert events[:3] == [Started("a-1"), ReasoningDelta("haha"), TextDelta("hoho")]
+    assert list_calls(events) == [("ls", {})]
+
+
 def test_tools_of_the_platform_are_never_calls() -> None:
     events = read(
         CREATED,
