@@ -11,7 +11,8 @@ from toolglot.config import ModelSettings, Secret, Settings, Upstream
 from toolglot.core.errors import RequestError, ToolglotError
 from toolglot.gateway.capabilities.learned import LearnedFailures
 from toolglot.gateway.capabilities.profiles import load_profiles
-from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source, prepare
+from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
+from toolglot.gateway.exchange import Exchange, prepare
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.routing import Capabilities, ToolMode
 from toolglot.gateway.telemetry.log import Telemetry

@@ -393,7 +393,7 @@ ERRORS: list[tuple[Any, int, str, ChatFault, str]] = [
     (failure("PARENT_NOT_FOUND", ""), 404, "parent_not_found", GONE, ""),
     (failure("Not_Found", "x"), 404, "chat_not_found", GONE, ""),
     (failure("CHAT_NOT_FOUND", "This chat has been deleted."), 404, "chat_not_found", GONE, ""),
-    (failure("Bad_Request", "The chat is in progress!"), 409, "chat_in_progress", BUSY, "5"),
+    (failure("Bad_Request", "The chat is in progress!"), 503, "chat_in_progress", BUSY, "5"),
     (failure("Unauthorized", ""), 401, "upstream_unauthorized", NONE, ""),
     (failure("unauthorized", "Token has expired"), 401, "upstream_unauthorized", NONE, ""),
     (failure("Bad_Request", "Token has expired, please log in again."), 401, "upstream_unauthorized", NONE, ""),

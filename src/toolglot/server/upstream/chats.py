@@ -41,7 +41,7 @@ OFF: Final = "off"
 Headers = Callable[[Upstream, str], dict[str, str]]
 
 
-class ChatService:
+class ChatClient:
     """The chats of all stateful upstreams. ``make_headers(upstream, client_key)`` makes the headers of a request."""
 
     def __init__(
