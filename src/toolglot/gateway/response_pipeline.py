@@ -227,13 +227,15 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
 
 
 def _limit_choice(exchange: Exchange) -> ToolChoice:
-    """The calls that the client takes. Of a stateful upstream these are only those of tools that it was told about: it
-    has tools of its own, and its calls are not restricted to any."""
+    """The calls that the client takes. Of a stateful upstream these are only calls of tools that its prompt describes:
+    it has tools of its own."""
     choice, names = exchange.choice, exchange.names
     if exchange.upstream_wire.chat is None or choice.only or choice.mode == "none":
         return choice
-    told = dict.fromkeys((*(names.get(tool.name, tool.name) for tool in exchange.tools), *exchange.route.supported))
-    return ToolChoice(choice.mode, tuple(told)) if told else ToolChoice("none")
+    described = dict.fromkeys(
+        (*(names.get(tool.name, tool.name) for tool in exchange.tools), *exchange.route.supported)
+    )
+    return ToolChoice(choice.mode, tuple(described)) if described else ToolChoice("none")
 
 
 def _reads_calls(exchange: Exchange, route: Route) -> bool:
