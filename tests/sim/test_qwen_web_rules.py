@@ -126,6 +126,59 @@ def test_a_body_that_is_no_object_is_refused(raw: bytes) -> None:
     run(test)
 
 
+JUNK: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1e300,
+    "",
+    "x",
+    "\ud800",
+    [],
+    [[]],
+    {},
+    {"a": []},
+    "sim:chunk=0",
+    "sim:a=b",
+    "9" * 400,
+]
+
+
+def places_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, child in entries for place in places_in(child, (*path, key)))]
+
+
+def test_no_body_makes_the_server_fail() -> None:
+    rng = random.Random(7)
+
+    async def test(simulation: ChatSimulation, client: ChatClient) -> None:
+        chat = await client.create()
+        bodies: dict[str, Any] = {
+            "/api/v2/chats/new": make_create(),
+            f"/api/v2/chat/completions?chat_id={chat}": make_completion(chat),
+            "/api/v2/chat/completions/stop": {"chat_id": chat, "response_id": FIRST},
+            "/api/v2/chats/batch_delete": {"ids": ["x"]},
+        }
+        refused = 0
+        for _ in range(400):
+            path = rng.choice(list(bodies))
+            body = json.loads(json.dumps(bodies[path]))
+            *parents, last = rng.choice([place for place in places_in(body) if place])
+            target = body
+            for key in parents:
+                target = target[key]
+            target[last] = rng.choice(JUNK)
+            reply = await client.request("POST", path, body)
+            assert reply.status in (200, 400), (path, body, reply.data)
+            refused += not reply.data.startswith(b"data:") and reply.json.get("success") is False
+        assert refused > 100
+        assert (await client.ask(await client.create())).text == "fine"
+
+    run(test)
+
+
 def test_a_request_in_the_form_of_another_api_gets_the_risk_page() -> None:
     async def test(simulation: ChatSimulation, client: ChatClient) -> None:
         chat = await client.create()
@@ -333,6 +386,8 @@ def test_the_model_sees_the_path_or_the_whole_chat(semantics: str, expected: lis
         shown = (await client.request("GET", "/sim/seen")).json
         assert [entry["text"] for entry in shown["seen"][0]["messages"]] == expected[-1]
         assert shown["semantics"] == semantics and shown["violations"] == []
+        assert len((await client.request("GET", "/sim/seen?limit=2")).json["seen"]) == 2
+        assert (await client.request("GET", "/sim/seen?limit=all")).status == 400
 
     run(test, semantics=semantics, brain=lambda seen: seen[-1].text.upper())
 

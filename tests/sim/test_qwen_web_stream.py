@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +17,12 @@ from support.chat_client import ChatClient, ChatReply, make_create
 
 import toolglot
 from toolglot.core.conversation import Conversation, Message, Text, Tool
-from toolglot.prompting.conversation import render_as_text
+from toolglot.prompting.conversation import render_as_text, write_result
 from toolglot.sim import Answer, ScriptedAnswer, SimCall
-from toolglot.sim.qwen_web import FAULTS, ChatSimOptions, ChatSimulation, make_app, running
+from toolglot.sim.qwen_web import FAULTS, ChatSimOptions, ChatSimulation, SeenMessage, make_app, running
+from toolglot.sim.qwen_web.errors import ERRORS, PAGES
+from toolglot.sim.qwen_web.faults import DEGENERATE, STREAM_FAULTS
+from toolglot.sim.qwen_web.model import read_context
 
 TEXT = "Größe: 🙂 — naïve 漢字, the end."
 ARGUMENTS = {"path": "a.txt", "content": 'Größe "eins" 🙂\nline two'}
@@ -227,6 +231,38 @@ def test_the_dialect_and_the_tools_are_learned_from_the_prompt(dialect: str) -> 
     for reply, path in zip(asyncio.run(talk()), ("a.txt", "b.txt"), strict=True):
         [call] = toolglot.read(reply.text, [definition], dialect=dialect).calls
         assert (call.name, json.loads(call.arguments)) == ("read_file", {"path": path})
+
+
+@pytest.mark.parametrize("dialect", ["roo_xml", "glm45", "fenced_json"])
+def test_the_result_of_a_tool_is_quoted(dialect: str) -> None:
+    async def talk() -> ChatReply:
+        options = ChatSimOptions(dialect=dialect)
+        async with running(make_app(options)) as address, ChatClient(address) as client:
+            chat = await client.create()
+            listing = json.dumps({"type": "function", "function": {"name": READ.name, "parameters": READ.parameters}})
+            first = await client.ask(chat, f"Tools:\n\n{listing}\n\n## User\n\nread a.txt\n\nand be quick")
+            assert "a.txt" in first.text and "read_file" in first.text
+            return await client.ask(chat, write_result(dialect, "read_file", "It is blue.\nVery."), first.response_id)
+
+    assert asyncio.run(talk()).text == "Done. The tool said: `It is blue.`"
+
+
+@pytest.mark.parametrize(
+    ("message", "question"),
+    [
+        ("read a.txt", "read a.txt"),
+        ("{tools}\n\nread a.txt", "read a.txt"),
+        ("{tools}\n\n### User\nread a.txt\n\nBe quick.", "read a.txt\n\nBe quick."),
+        ("{tools}\n\n[User]\nhello\n\n[Assistant]\nhi\n\n[User]\nread a.txt", "read a.txt"),
+        ("{tools}\n\nUser: hello\nAssistant: hi\nUser: read a.txt", "read a.txt"),
+        ("<user>\nuser: root\n</user>\n{tools}\n\nread a.txt", "read a.txt"),
+        ("{tools}\n\nUser", "User"),
+    ],
+)
+def test_the_question_is_found_in_a_message(message: str, question: str) -> None:
+    tools = json.dumps({"type": "function", "function": {"name": READ.name, "parameters": READ.parameters}})
+    context = read_context([SeenMessage("user", message.replace("{tools}", f"# Tools\n\n{tools}"))], "sim")
+    assert context.question == question and bool(context.tools) == ("{tools}" in message)
 
 
 def test_a_script_answers_and_sets_faults() -> None:
@@ -527,3 +563,9 @@ def test_the_command_lists_the_faults_of_the_wire(capsys: pytest.CaptureFixture[
     assert main(["sim", "--wire", "qwen_web", "--faults"]) == 0
     listed = {line.split()[0] for line in capsys.readouterr().out.splitlines()}
     assert listed == set(FAULTS)
+
+
+def test_the_documentation_names_every_fault_of_the_wire() -> None:
+    text = (Path(__file__).parents[2] / "docs/SIM.md").read_text("utf-8")
+    named = set(re.findall(r"`(\w+)`", text))
+    assert sorted({*ERRORS, *PAGES, *DEGENERATE, *STREAM_FAULTS} - named) == []
