@@ -40,6 +40,12 @@ def open_exchange(body: dict[str, Any], mode: str = "") -> Exchange:
     return exchange
 
 
+def encode(exchange: Exchange) -> bytes:
+    """The request that starts a new chat."""
+    assert exchange.chat_turn is not None
+    return exchange.upstream_wire.encode_request(exchange.chat_turn.conversation, stream=True, wants_usage=True)
+
+
 def write_stream(*deltas: dict[str, Any]) -> bytes:
     created = {"response.created": {"chat_id": "c", "parent_id": "u", "response_id": "a", "response_index": "0"}}
     frames = [
@@ -74,11 +80,11 @@ def test_tools_are_text_in_one_message_whatever_the_mode() -> None:
     for mode in ("", "auto", "text"):
         exchange = open_exchange(ASK, mode)
         assert exchange.route.tool_mode is ToolMode.TEXT and exchange.route.dialect == "roo_xml"
-        request = json.loads(exchange.upstream_body)
+        request = json.loads(encode(exchange))
         [message] = request["messages"]
         assert "It works." in message["content"] and "<read>" in message["content"]
         assert "<tool_call>" not in message["content"] and "tools" not in request
-        assert TOKEN.encode() not in exchange.upstream_body
+        assert TOKEN.encode() not in encode(exchange)
 
 
 def test_native_tools_are_refused_in_words() -> None:
@@ -88,7 +94,7 @@ def test_native_tools_are_refused_in_words() -> None:
 
 def test_without_tools_the_text_is_sent_as_it_is() -> None:
     exchange = open_exchange({"model": "qwen3-max", "messages": ASK["messages"]})
-    assert json.loads(exchange.upstream_body)["messages"][0]["content"] == "Read a."
+    assert json.loads(encode(exchange))["messages"][0]["content"] == "Read a."
 
 
 def test_a_call_in_the_taught_dialect_is_read() -> None:

@@ -172,6 +172,17 @@ def test_of_two_responses_only_the_first_counts() -> None:
     assert events == [Started("a-1"), TextDelta("One two"), Finished("stop")]
 
 
+def test_frames_of_a_response_that_was_never_announced_are_ignored() -> None:
+    events = read(CREATED, say("One"), say("Other.") | {"response_id": "a-9"}, FINISHED)
+    assert events == [Started("a-1"), TextDelta("One"), Finished("stop")]
+
+
+def test_a_byte_order_mark_and_old_line_ends() -> None:
+    stream = b"\xef\xbb\xbf" + write_stream((CREATED, say("Hi."), FINISHED), "\r")
+    for pieces in ([stream], [stream[:2], stream[2:]]):
+        assert decode(pieces) == [Started("a-1"), TextDelta("Hi."), Finished("stop")]
+
+
 def test_only_the_new_part_of_a_summary_is_reasoning() -> None:
     def summary(titles: list[str], thoughts: list[str]) -> dict[str, Any]:
         extra = {"summary_title": {"content": titles}, "summary_thought": {"content": thoughts}}
@@ -351,6 +362,19 @@ def test_a_cut_call_is_not_complete() -> None:
     assert not list_calls(events) and events[-1] == Finished("length")
     events = read(CREATED, call("read", '{"path": "a'))
     assert not list_calls(events) and isinstance(events[-1], Failed)
+
+
+def test_a_call_that_starts_again_is_another_one() -> None:
+    events = read(CREATED, call("read", '{"path"'), call("read", ""), call("read", '{"path": "a"}'), FINISHED)
+    assert list_calls(events) == [("read", {"path": "a"})]
+    assert [event.reason for event in events if isinstance(event, CallRejected)] == [Reason.TRUNCATED]
+
+
+def test_words_between_the_results_are_dropped() -> None:
+    calls = (call("a", "{}"), call("b", "{}"), refuse("a"), say("Hm."), refuse("b"), say("Sorry."), FINISHED)
+    events = read(CREATED, *calls)
+    assert list_calls(events) == [("a", {}), ("b", {})]
+    assert not any(isinstance(event, TextDelta) for event in events) and events[-1] == Finished("tool_calls")
 
 
 def test_answered_calls_need_no_further_end() -> None:
