@@ -57,7 +57,7 @@ def add(commands: Commands) -> None:
         "export",
         help="write records to a file",
         description="Write records, newest first, one line of JSON each: as they are, with their bodies (jsonl), or as"
-        " examples for fine-tuning (openai-finetune), which needs store.bodies = \"all\" while requests are answered.",
+        ' examples for fine-tuning (openai-finetune), which needs store.bodies = "all" while requests are answered.',
     )
     export.add_argument("--format", choices=(JSONL, FINETUNE), default=JSONL, help="default: jsonl")
     export.add_argument("--output", metavar="FILE", help="default: standard output")

@@ -88,6 +88,8 @@ def run_delete(arguments: argparse.Namespace) -> int:
 
 
 def _format_row(row: SessionRow) -> tuple[str, ...]:
-    times = {name: f"{datetime.fromtimestamp(getattr(row, name), UTC):%Y-%m-%dT%H:%M:%S}" for name in ("created", "used")}
+    times = {
+        name: f"{datetime.fromtimestamp(getattr(row, name), UTC):%Y-%m-%dT%H:%M:%S}" for name in ("created", "used")
+    }
     shown = describe_session(row) | times
     return tuple(str(shown[head] if shown[head] != "" else "-") for head in HEADS)

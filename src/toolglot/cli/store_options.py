@@ -24,8 +24,9 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     store.add_argument("--config", metavar="FILE", help="settings file: toolglot.toml or a LiteLLM config.yaml")
     store.add_argument("--state-dir", metavar="DIR", help="directory of the store, if its URL names a relative file")
     store.add_argument(
-        "--store-url", metavar="URL", help="sqlite:FILE or postgresql://...; visible in the process list, unlike"
-        " TOOLGLOT_STORE_URL"
+        "--store-url",
+        metavar="URL",
+        help="sqlite:FILE or postgresql://...; visible in the process list, unlike TOOLGLOT_STORE_URL",
     )
 
 

@@ -15,9 +15,7 @@ from toolglot.store import open_store
 from toolglot.store.interface import RecordRow, SessionRow, Store
 
 
-def make_store(
-    settings: Settings, environ: Mapping[str, str], now: Callable[[], float] = time.time
-) -> Store | None:
+def make_store(settings: Settings, environ: Mapping[str, str], now: Callable[[], float] = time.time) -> Store | None:
     """The store, not yet opened. None if the settings want none, or name a relative file and no state folder.
 
     Raises: UsageError if a package for it is not installed.

@@ -191,9 +191,9 @@ class Gateway:
             status = note_error(recorder, error, wire)
             raise
         except RecursionError:
-            error = depth_error(body)
-            status = note_error(recorder, error, wire)
-            raise error from None
+            too_deep = depth_error(body)
+            status = note_error(recorder, too_deep, wire)
+            raise too_deep from None
         except asyncio.CancelledError:
             if (reason := request.interruption) is not None:
                 status = note_error(recorder, reason, wire)
