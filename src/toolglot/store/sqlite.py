@@ -47,8 +47,8 @@ Result = TypeVar("Result")
 
 ENGINE: Final = Engine(
     name="sqlite",
-    pattern=re.compile(r"FOR (?:UPDATE|KEY SHARE)(?: SKIP LOCKED)?"),
-    replacements={},
+    pattern=re.compile(r"\$|FOR (?:UPDATE|KEY SHARE)(?: SKIP LOCKED)?"),
+    replacements={"$": "?"},  # SQLite finds parameters with names more slowly
     find_table="SELECT 1 FROM sqlite_master WHERE name = $1",
     lock_schema="SELECT 1",  # the transaction has the lock
     report_change="""
@@ -269,7 +269,7 @@ def _run_steps(connection: sqlite3.Connection, steps: Steps[Result]) -> Result:
     try:
         query = next(steps)
         while True:
-            values = {str(number): clean(value) for number, value in enumerate(query.values, 1)}
+            values = [clean(value) for value in query.values]
             query = steps.send(connection.execute(ENGINE.adapt(query.sql), values).fetchall())
     except StopIteration as stop:
         result: Result = stop.value
