@@ -43,7 +43,11 @@ def serving(folder: Path, **settings: str) -> Iterator[Callable[..., None]]:
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
-    with running_loop() as loop, running_sim(loop) as sim, running_gateway(loop, sim, state_dir=str(folder), **settings) as url:
+    with (
+        running_loop() as loop,
+        running_sim(loop) as sim,
+        running_gateway(loop, sim, state_dir=str(folder), **settings) as url,
+    ):
 
         def ask(data: bytes | None = None, **fields: Any) -> None:
             body = json.dumps({**ASK, **fields}).encode() if data is None else data
@@ -77,13 +81,27 @@ def test_records_while_the_gateway_runs(cli: Cli, tmp_path: Path) -> None:
         code, out, _ = cli("records", "list")
         assert code == 0
         heads, *rows = out.splitlines()
-        assert heads.split() == ["id", "time", "outcome", "status", "wire", "model", "seconds", "calls", "finish", "error"]
+        assert heads.split() == [
+            "id",
+            "time",
+            "outcome",
+            "status",
+            "wire",
+            "model",
+            "seconds",
+            "calls",
+            "finish",
+            "error",
+        ]
         assert [row.split()[2] for row in rows] == ["refused", "ok", "ok"]
         code, out, _ = cli("records", "list", "--json", "--outcome", "ok")
         found = [json.loads(line) for line in out.splitlines()]
         assert [one["model"] for one in found] == ["two", "one"]
         assert cli("records", "list", "--json", "--model", "one")[1].splitlines() == out.splitlines()[1:]
-        assert cli("records", "list", "--json", "--limit", "1", "--before", found[0]["id"])[1].splitlines() == out.splitlines()[1:]
+        assert (
+            cli("records", "list", "--json", "--limit", "1", "--before", found[0]["id"])[1].splitlines()
+            == out.splitlines()[1:]
+        )
         assert cli("records", "list", "--session", "none")[1] == "no records\n"
         for name in (found[0]["id"], found[0]["request_id"]):
             code, out, _ = cli("records", "show", name)

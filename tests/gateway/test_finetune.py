@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 import pytest
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolUnionParam
 from pydantic import TypeAdapter
 from support.gateway import gateway, run
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from toolglot.gateway.telemetry.finetune import Skipped, make_example
 from toolglot.sim import SimOptions
@@ -104,12 +104,21 @@ def ollama(stream: bool) -> tuple[str, dict[str, Any]]:
     messages = [
         {"role": "system", "content": SYSTEM},
         {"role": "user", "content": "First old.json."},
-        {"role": "assistant", "content": "I read it.", "tool_calls": [{"function": {"name": CALL[0], "arguments": CALL[1]}}]},
+        {
+            "role": "assistant",
+            "content": "I read it.",
+            "tool_calls": [{"function": {"name": CALL[0], "arguments": CALL[1]}}],
+        },
         {"role": "tool", "tool_name": CALL[0], "content": RESULT},
         {"role": "user", "content": ASKED},
     ]
     function = {"name": "read", "description": "Read a file", "parameters": SCHEMA}
-    return "/api/chat", {"model": "sim", "messages": messages, "tools": [{"type": "function", "function": function}], "stream": stream}
+    return "/api/chat", {
+        "model": "sim",
+        "messages": messages,
+        "tools": [{"type": "function", "function": function}],
+        "stream": stream,
+    }
 
 
 REQUESTS = {

@@ -42,6 +42,8 @@ GATHER_SECONDS: Final = 0.1
 """Seconds for which records gather before they are written."""
 CALL_SECONDS: Final = 10.0
 """Seconds that the store may take for one call."""
+OPEN_SECONDS: Final = 90.0
+"""Seconds that the store may take to open, migrations included."""
 PAUSES: Final = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds between attempts while the store fails."""
 CHECK_SECONDS: Final = 10.0
@@ -212,7 +214,7 @@ class RecordWriter:
     async def _work(self) -> None:
         """Open the store; else write a batch; else check the store. Raises: StoreError if it fails."""
         if not self._is_open:
-            await call_store(self.store.open())
+            await call_store(self.store.open(), OPEN_SECONDS)
             self._is_open = True
         elif self._batch or await self._gather():
             await self._write()
