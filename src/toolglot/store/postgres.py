@@ -12,6 +12,7 @@ Durability is that of the server. Leases use its clock, so that hosts need not a
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -22,7 +23,7 @@ import asyncpg
 
 from toolglot.core.errors import StoreError
 from toolglot.store.interface import TOPICS
-from toolglot.store.migrations import migrate
+from toolglot.store.migrations import is_current, migrate
 from toolglot.store.operations import ONE_STATEMENT
 from toolglot.store.sql import Engine, Steps, clean
 from toolglot.store.sql_store import SqlStore
@@ -68,7 +69,7 @@ ENGINE: Final = Engine(
     name="postgres",
     pattern=re.compile(r"\b(?:BLOB|REAL|INTEGER PRIMARY KEY|INTEGER|TEXT)\b|\bCLOCK\(\)"),
     replacements=REPLACEMENTS,
-    find_table="SELECT 1 WHERE to_regclass($1) IS NOT NULL",
+    find_table="SELECT 1 FROM pg_tables WHERE tablename = $1 AND schemaname = ANY (current_schemas(false))",
     lock_schema=f"SELECT pg_advisory_xact_lock({int.from_bytes(CHANNEL.encode())})",
     report_change=f"SELECT pg_notify('{CHANNEL}', $1)",
     count_bytes="""
@@ -246,8 +247,9 @@ class PostgresStore(SqlStore):
 async def _migrate(url: str) -> None:
     connection = await asyncpg.connect(url, timeout=CONNECT_SECONDS, command_timeout=MIGRATION_SECONDS)
     try:
-        async with connection.transaction():
-            await _run_steps(connection, migrate(ENGINE))
+        if not await _run_steps(connection, is_current(ENGINE)):
+            async with connection.transaction():
+                await _run_steps(connection, migrate(ENGINE))
     finally:
         await connection.close(timeout=CONNECT_SECONDS)
 
@@ -287,7 +289,8 @@ def _explain(error: Exception) -> str:
     elif isinstance(error, TimeoutError):
         reason = "the server does not respond"
     elif isinstance(error, OSError):
-        reason = f"no connection to the server ({error.strerror or type(error).__name__})"
+        known = error.errno is not None and error.errno > 0
+        reason = f"no connection to the server ({os.strerror(error.errno or 0) if known else type(error).__name__})"
     else:
         reason = "the connection is lost"
     return f"store postgres: {reason}"
