@@ -38,7 +38,7 @@ QUEUE_BYTES: Final = 64 << 20
 """Bytes of bodies in the queue."""
 BATCH: Final = 500
 BATCH_BYTES: Final = 8 << 20
-GATHER_SECONDS: Final = 0.1
+GATHER_SECONDS: Final = 0.5
 """Seconds for which records gather before they are written."""
 CALL_SECONDS: Final = 10.0
 """Seconds that the store may take for one call."""
