@@ -1,6 +1,6 @@
 """What recording costs: gateways that differ only in their store, in one run, in turns.
 
-Each gateway answers the same loads: whole answers as fast as they go (CPU time of a request), and paced streams beside short
+Each gateway answers the same loads: whole answers as fast as they go (CPU time of a request), and paced streams beside refused
 requests, of which each ends with a record (latency of chunks). Figures are CPU time of the gateway's process, threads
 included; a PostgreSQL server is another process and not counted. Compare the ratios to the gateway without a store, which are
 medians over the rounds. Needs gcc, as ``bench/gateway.py`` does.
@@ -20,7 +20,7 @@ from statistics import median
 
 from gateway import LONG, SHORT, Bench, Lane
 from gateways import start_toolglot
-from loads import Load, write_request
+from loads import Load
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -35,7 +35,7 @@ SHAPES = {
 }
 """What the model answers, whether tools are offered, events of an answer, answers of a round."""
 BESIDE_SECONDS = 0.02
-"""Seconds between the short requests beside paced streams."""
+"""Seconds between the requests beside paced streams."""
 
 
 def lane_of(store: str, kind: str, tools: bool) -> Lane:
@@ -43,15 +43,14 @@ def lane_of(store: str, kind: str, tools: bool) -> Lane:
 
 
 @contextmanager
-def requests_beside(port: int, upstream: int) -> Iterator[None]:
-    """Short requests, one after the other, while something else is measured."""
+def requests_beside(port: int) -> Iterator[None]:
+    """Requests that are refused, one after the other, while something else is measured: each ends with a record."""
     ended = threading.Event()
-    body = write_request(port, tools=False).partition(b"\r\n\r\n")[2].replace(b'"stream": true', b'"stream": false')
 
     def ask() -> None:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         while not ended.wait(BESIDE_SECONDS):
-            connection.request("POST", "/v1/chat/completions", b"{" + body, {"content-type": "application/json"})
+            connection.request("POST", "/v1/chat/completions", b"{", {"content-type": "application/json"})
             connection.getresponse().read()
         connection.close()
 
@@ -64,7 +63,7 @@ def requests_beside(port: int, upstream: int) -> Iterator[None]:
         thread.join()
 
 
-def measure(bench: Bench, upstream: int, rounds: int, seconds: float) -> None:
+def measure(bench: Bench, rounds: int, seconds: float) -> None:
     stores = list(bench.gateways)
     for store in stores:
         for name, (kind, tools, events, _) in SHAPES.items():
@@ -75,14 +74,18 @@ def measure(bench: Bench, upstream: int, rounds: int, seconds: float) -> None:
             for store in turn:
                 bench.answers(name, lane_of(store, kind, tools), answers, 4, events)
         for store in turn:
-            with requests_beside(bench.gateways[store].port, upstream):
+            with requests_beside(bench.gateways[store].port):
                 bench.pace("paced", lane_of(store, "text", False), 20, 1000, seconds)
         print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
 
 
 def show(bench: Bench) -> None:
     stores = list(bench.gateways)
-    print("| CPU time of a request | " + " | ".join(f"{store}, us | ratio (rounds)" for store in stores[1:]) + " | none, us |")
+    print(
+        "| CPU time of a request | "
+        + " | ".join(f"{store}, us | ratio (rounds)" for store in stores[1:])
+        + " | none, us |"
+    )
     print("|---|" + "---:|---:|" * (len(stores) - 1) + "---:|")
     for name, (kind, tools, _, _) in SHAPES.items():
         base = bench.figures[name, lane_of(NO_STORE, kind, tools).name, "request"]
@@ -128,7 +131,7 @@ def main() -> None:
             stop: Callable[[], None] = gateway.stop
             stack.callback(stop)
         bench = Bench(load, gateways)
-        measure(bench, load.port, arguments.rounds, arguments.seconds)
+        measure(bench, arguments.rounds, arguments.seconds)
         show(bench)
 
 

@@ -38,7 +38,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 
 
 @contextmanager
-def serving(folder: Path, **settings: str) -> Iterator[Callable[..., None]]:
+def serving(folder: Path, **settings: Any) -> Iterator[Callable[..., None]]:
     """A gateway; the function sends it one request."""
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen

@@ -122,16 +122,10 @@ def ollama(stream: bool) -> tuple[str, dict[str, Any]]:
 
 
 REQUESTS = {
-    f"{make.__name__} {'streamed' if stream else 'whole'}{' as a list' if stream == 'list' else ''}": make(stream)  # type: ignore[operator]
-    for make, streams in (
-        (chat, (False, True)),
-        (responses, (False, True)),
-        (anthropic, (False, True)),
-        (gemini, (False, True, "list")),
-        (ollama, (False, True)),
-    )
-    for stream in streams
-}
+    f"{make.__name__} {'streamed' if stream else 'whole'}": make(stream)
+    for make in (chat, responses, anthropic, gemini, ollama)
+    for stream in (False, True)
+} | {"gemini streamed as a list": gemini("list")}
 
 
 async def read_rows(folder: Path) -> list[RecordRow]:
