@@ -18,15 +18,17 @@ import time
 from collections.abc import Iterable
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from toolglot.core.events import Event
 from toolglot.core.redaction import redact, redact_stream
 from toolglot.gateway.telemetry.metrics import Metrics
-from toolglot.gateway.telemetry.record_writer import RecordWriter
 from toolglot.gateway.telemetry.records import BODY_LENGTH, Clock, Record, RequestRecorder
 from toolglot.reading.reader import collect
 from toolglot.store.interface import BODY_KINDS
+
+if TYPE_CHECKING:  # it needs the event loop, which most commands do not
+    from toolglot.gateway.telemetry.record_writer import RecordWriter
 
 __all__ = ["RequestRecorder", "Telemetry", "log_to", "redact"]
 
