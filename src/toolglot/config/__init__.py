@@ -8,7 +8,7 @@ Precedence: command line, then environment, then file, then defaults.
 
 from __future__ import annotations
 
-from toolglot.config.keys import KeyHash, Secret, admit, make_key
+from toolglot.config.keys import KeyHash, Secret, admit, make_key, owner_of
 from toolglot.config.live_reload import LiveReload
 from toolglot.config.loader import check_binding, find_file, is_loopback, load
 from toolglot.config.settings import (
@@ -24,6 +24,7 @@ from toolglot.config.settings import (
     ToolCallingSettings,
     Upstream,
 )
+from toolglot.config.store_settings import StoreSettings, StoreUrl
 
 __all__ = [
     "DEFAULT_DIALECT",
@@ -38,6 +39,8 @@ __all__ = [
     "Secret",
     "ServerSettings",
     "Settings",
+    "StoreSettings",
+    "StoreUrl",
     "ToolCallingSettings",
     "Upstream",
     "admit",
@@ -46,4 +49,5 @@ __all__ = [
     "is_loopback",
     "load",
     "make_key",
+    "owner_of",
 ]

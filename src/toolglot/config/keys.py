@@ -18,6 +18,12 @@ MASK: Final = "***"
 HASHED: Final = "sha256:"
 PREFIX: Final = "sk-toolglot-"
 KEY_BYTES: Final = 32
+OWNER_LABEL: Final = b"toolglot owner"
+OWNER_BYTES: Final = 16
+NO_OWNER: Final = b""
+"""The owner of everything in a gateway without client keys."""
+REFUSED_OWNER: Final = b"refused"
+"""The owner of requests without a valid key. No key has this owner, so only the operator sees its rows."""
 
 
 class Secret:
@@ -75,6 +81,15 @@ def admit(keys: Iterable[KeyHash], presented: str) -> bool:
     for key in keys:
         found |= hmac.compare_digest(key.digest, digest)
     return found and bool(presented)
+
+
+def owner_of(key: str) -> bytes:
+    """The owner of what a client key stores: the same on every host and after every start.
+
+    It needs no secret of its own. The key is long and random, so neither it nor its hash can be guessed from the owner;
+    and the label keeps the owner, which a store holds, from being the hash by which the gateway recognises the key.
+    """
+    return hmac.digest(OWNER_LABEL, _digest(key), "sha256")[:OWNER_BYTES]
 
 
 def make_key(random_bytes: Callable[[int], bytes]) -> str:
