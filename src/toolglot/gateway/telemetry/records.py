@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from toolglot.config import SECRET_LENGTH
 from toolglot.config.rollout import LEAKED, LEFT, NATIVE_CALLS, NEAR_MISS, READING, RESCUE, SHELL, SUCCESS, XML, Arm
 from toolglot.core.events import (
     CallArguments,
@@ -28,7 +29,8 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
-from toolglot.core.redaction import redact_printable
+from toolglot.core.redaction import MASK, redact_printable
+from toolglot.store.interface import ABANDONED, FAILED, OK, REFUSED
 
 BODY_LENGTH: Final = 64 << 10
 OWN_ID: Final = re.compile("req_[0-9a-f]{24}")
@@ -66,7 +68,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     ``arms`` are the rollout arms of the transformations that apply, ``conversation`` is the key they are chosen by.
     ``transformed`` are the tools of calls parsed from text, ``complaints`` the client's about the previous answer.
-    ``offered`` counts the tools of the request, ``stripped`` those that the model was not offered.
+    ``offered`` counts the tools of the request, ``stripped`` those that the model was not offered. ``outcome`` is how
+    the request ended, ``outcomes`` those of the transformations.
     """
 
     request_id: str
@@ -103,6 +106,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     confidences: tuple[float, ...]
     complaints: tuple[str, ...]
     would: DryRunResult | None
+    outcome: str = OK
+    session: str = ""
 
     @property
     def answered(self) -> bool:
@@ -186,6 +191,9 @@ class RequestRecorder(msgspec.Struct):
     usage: Usage | None = None
     error: str = ""
     client_gone: bool = False
+    refused: bool = False
+    """Whether the gateway itself refused the request."""
+    session: str = ""
     conversation: str = ""
     arms: dict[str, str] = {}
     outcomes: dict[str, dict[str, int]] = {}
@@ -205,20 +213,26 @@ class RequestRecorder(msgspec.Struct):
     delivered_lengths: dict[type, int] = {}
     record: Record | None = None
     body: list[Bytes] | None = None
-    """The beginning of the response body, if bodies are logged."""
+    """The beginning of the response body, if bodies are logged or stored."""
+    body_limit: int = 2 * BODY_LENGTH
+    bodies: dict[str, Bytes] | None = None
+    """The other bodies, if bodies are stored."""
+    owner: Bytes = b""
+    key: str = ""
+    """The client's key, which is redacted from stored bodies."""
 
     def count_bytes(self, data: Bytes) -> None:
         """Count one write to the client (hot path)."""
         if self.first_chunk is None:
             self.first_chunk = self.clock() - self.began
         self.chunks += 1
-        if self.body is not None and self.bytes < 2 * BODY_LENGTH:
-            self.body.append(data[: 2 * BODY_LENGTH - self.bytes])
+        if self.body is not None and self.bytes < self.body_limit:
+            self.body.append(data[: self.body_limit - self.bytes])
         self.bytes += len(data)
 
     def keep_model_text(self, events: Iterable[Event]) -> None:
-        """Keep the model's own text for the body log, up to its limit."""
-        if self.model_text is not None and self.model_text_length <= 2 * BODY_LENGTH:
+        """Keep the model's own text, up to the limit of bodies."""
+        if self.model_text is not None and self.model_text_length <= self.body_limit:
             texts = [event.text for event in events if isinstance(event, TextDelta)]
             self.model_text += texts
             self.model_text_length += sum(map(len, texts))
@@ -337,15 +351,26 @@ class RequestRecorder(msgspec.Struct):
         self.outcomes.clear()
         self.open.clear()
 
+    @property
+    def own_secrets(self) -> tuple[str, ...]:
+        """The client's key, unless it is so short that it may be any text."""
+        return (self.key,) if len(self.key) >= SECRET_LENGTH else ()
+
+    def clean(self, text: str) -> str:
+        """Text that clients, models or upstreams chose: short, printable and without secrets."""
+        for secret in self.own_secrets:
+            text = text.replace(secret, MASK)
+        return redact_printable(text)
+
     def conclude(self, status: int) -> Record:
         """The record, with everything sanitised that clients, models or upstreams chose."""
         return Record(
-            request_id=self.request_id if OWN_ID.fullmatch(self.request_id) else redact_printable(self.request_id),
+            request_id=self.request_id if OWN_ID.fullmatch(self.request_id) else self.clean(self.request_id),
             time=_format_time(self.time),
             wire=self.wire,
-            model=redact_printable(self.model),
-            upstream=redact_printable(self.upstream),
-            upstream_model=redact_printable(self.upstream_model),
+            model=self.clean(self.model),
+            upstream=self.clean(self.upstream),
+            upstream_model=self.clean(self.upstream_model),
             mode=self.mode,
             dialect=self.dialect,
             client=self.client,
@@ -354,24 +379,34 @@ class RequestRecorder(msgspec.Struct):
             stripped=self.stripped,
             status=status,
             calls=self.calls,
-            tools=tuple(map(redact_printable, self.tools)),
+            tools=tuple(map(self.clean, self.tools)),
             read_as=tuple(self.read_as),
             repairs=tuple(self.repairs),
             rejected=tuple(self.rejected),
-            notes=tuple(map(redact_printable, self.notes)),
+            notes=tuple(map(self.clean, self.notes)),
             chunks=self.chunks,
             bytes=self.bytes,
             first_chunk=self.first_chunk,
             duration=self.clock() - self.began,
             finish=self.finish,
             usage=_usage_fields(self.usage) if self.usage else None,
-            error=redact_printable(self.error),
+            error=self.clean(self.error),
             client_gone=self.client_gone,
             conversation=self.conversation,
             arms=self.arms,
             outcomes=self.outcomes,
-            transformed=tuple(map(redact_printable, self.transformed)),
+            transformed=tuple(map(self.clean, self.transformed)),
             confidences=tuple(self.confidences),
             complaints=tuple(self.complaints),
             would=self.dry_run.dry_run_result() if self.dry_run else None,
+            outcome=self.outcome(status),
+            session=self.session,
         )
+
+    def outcome(self, status: int) -> str:
+        """How the request ended; a stream can fail after its status was sent."""
+        if self.client_gone:
+            return ABANDONED
+        if self.refused:
+            return REFUSED
+        return FAILED if self.error or status >= 400 else OK
