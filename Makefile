@@ -14,7 +14,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-trace bench-local bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-trace bench-local bench-xmlclients bench-xmlprompts clean
 
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured
 	$(BIN)/toolglot serve
@@ -66,6 +66,9 @@ bench-stalls: $(TEST)  ## event loop stalls under large requests; ARGS=...
 # with the embedded model, about five minutes; ARGS='--only http.server' takes one
 bench-kept: $(TEST)  ## turns on kept connections; ARGS=...
 	$(BIN)/python bench/kept.py $(ARGS)
+
+bench-store: $(TEST)  ## cost of recording requests (gcc); ARGS=...
+	$(BIN)/python bench/store.py $(ARGS)
 
 # one streamed request: calls, modules, switches; ARGS='--list' names them
 bench-trace: $(TEST)  ## calls and module switches of one streamed request; ARGS=...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import pickle
 import re
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import toolglot
+from toolglot.cli.config import describe_settings
 from toolglot.config import (
     DEFAULT_DIALECT,
     KeyHash,
@@ -27,6 +29,7 @@ from toolglot.config import (
     find_file,
     load,
     make_key,
+    owner_of,
 )
 from toolglot.config.rollout import Plan
 from toolglot.config.settings import FALLBACK, FIELDS, SECTIONS, SETTINGS, TABLES, Setting
@@ -433,6 +436,65 @@ def test_an_upstream_can_be_added_afterwards(tmp_path: Path) -> None:
     for asked in ("tiny", "other"):
         model, upstream = local.model_for(asked)
         assert (model.model, upstream.name) == ("smollm2", "local")
+
+
+# The store
+
+
+@pytest.mark.parametrize(
+    ("url", "shown", "secrets"),
+    [
+        ("none", "none", ()),
+        ("sqlite:toolglot.db", "sqlite:toolglot.db", ()),
+        ("sqlite:/srv/my store.db", "sqlite:/srv/my store.db", ()),
+        ("postgresql://h/db", "postgresql://h/db", ()),
+        ("postgresql://me@h:5432/db", "postgresql://***@h:5432/db", ()),
+        ("postgres://me:swordfish@h/db", "postgres://***@h/db", ("swordfish",)),
+        (
+            "postgresql://me:sword%40fish@h/db?sslmode=require",
+            "postgresql://***@h/db?***",
+            ("sword%40fish", "sword@fish"),
+        ),
+        ("postgresql:///db?password=swordfish&user=me", "postgresql:///db?***", ("swordfish",)),
+    ],
+)
+def test_a_store_url_is_shown_without_its_secrets(url: str, shown: str, secrets: tuple[str, ...]) -> None:
+    store = load({}, {"TOOLGLOT_STORE_URL": f" {url} "}).store
+    assert store.url.reveal() == url
+    assert (repr(store.url), store.url.secrets) == (shown, secrets)
+    shown_settings = json.dumps(describe_settings(load({"store_url": url}, {}))) + repr(store)
+    assert not any(secret in shown_settings for secret in secrets)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "",
+            "toolglot.db",
+            "sqlite",
+            "sqlite:",
+            "sqlite:/",
+            "sqlite://host/file.db",
+            "sqlite::memory:",
+            "sqlite:a\0b",
+        ),
+        *("mysql://me:swordfish@h/db", "postgresql://me:sword/fish@h/db", "postgresql://me:swordfish@h"),
+        *("postgresql://me:swordfish@h:port/db", "postgresql://me:sword#fish@h/db"),
+    ],
+)
+def test_a_store_url_that_cannot_be_right(url: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load({"store_url": url}, {})
+    assert "--store-url is ***; it must be none, sqlite: and the path of a file" in caught.value.message
+    assert "fish" not in caught.value.message
+
+
+def test_owners_differ_from_keys_and_each_other() -> None:
+    owners = {owner_of(key) for key in (KEY, KEY + "x", "", "sha256:" + "0" * 64)}
+    assert len(owners) == 4 and {len(owner) for owner in owners} == {16}
+    assert owner_of(KEY) == owner_of(KEY)
+    assert KeyHash.of(KEY).digest[:16] not in owners
 
 
 # Secrets and keys

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from pathlib import Path
 from random import Random
@@ -363,7 +364,9 @@ def test_ids_that_do_not_exist(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("settings", [{"store_url": "none"}, {"state_dir": "none"}])
-def test_without_a_store_the_endpoints_name_the_setting(tmp_path: Path, settings: dict[str, Any]) -> None:
+def test_without_a_store_the_endpoints_name_the_setting(
+    tmp_path: Path, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
     async def test() -> None:
         given: dict[str, Any] = {"state_dir": str(tmp_path), **settings}
         async with gateway(**given) as gate:
@@ -378,7 +381,9 @@ def test_without_a_store_the_endpoints_name_the_setting(tmp_path: Path, settings
             assert (await gate.get("/health/readiness")).json == {"status": "ready", "store": "none"}
         assert not list(tmp_path.glob("*.db*"))
 
-    run(test)
+    with caplog.at_level(logging.INFO, "toolglot.server"):
+        run(test)
+    assert ("server.state_dir is 'none'" in caplog.text) == ("state_dir" in settings)
 
 
 def test_queries_obey_the_origin_rule(tmp_path: Path) -> None:

@@ -58,13 +58,14 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
     store = make_store(settings, os.environ)
     if store is not None:
         telemetry.writer = RecordWriter(store, telemetry.metrics, settings.store, secrets)
-        await telemetry.writer.start()
     elif not settings.store.url.is_none:
         LOG.info("server.state_dir is 'none', so there is no store: records and sessions are not kept")
     gateway, server = Gateway(settings, telemetry), settings.server
-    gateway.chats.start()
     listener = Listener(gateway, settings.limits.body_bytes, settings.limits.header_bytes)
     try:
+        if telemetry.writer is not None:
+            await telemetry.writer.start()
+        gateway.chats.start()
         yield await listener.open(server.host, server.port, shared=server.workers > 1)
     finally:
         gateway.draining = True

@@ -168,7 +168,7 @@ class Store(Protocol):
         ...
 
     async def open(self) -> None:
-        """Connect and migrate. Raises: StoreError."""
+        """Connect and migrate; can be repeated after a failure. Raises: StoreError."""
         ...
 
     async def close(self) -> None: ...
@@ -180,7 +180,8 @@ class Store(Protocol):
     # -- records -------------------------------------------------------------------------------------------------------
 
     async def add_records(self, records: Sequence[RecordRow]) -> None:
-        """Add records in one transaction; also updates ``used`` and ``turns`` of their sessions."""
+        """Add records in one transaction; also updates ``used`` and ``turns`` of their sessions. Records that exist
+        are left as they are, so that a call can be repeated."""
         ...
 
     async def list_records(self, owner: bytes | None, query: RecordQuery) -> list[RecordRow]:

@@ -203,7 +203,7 @@ class RecordWriter:
             await asyncio.wait([self._task], timeout=seconds)
             self._task.cancel()
             await asyncio.wait([self._task])
-        if left := len(self._queue) + len(self._batch):
+        if left := self._added - self._settled:
             self._drop(SHUTDOWN, left)
         with suppress(StoreError, TimeoutError):
             await asyncio.wait_for(self.store.close(), CALL_SECONDS)
