@@ -59,7 +59,7 @@ def decode(data: bytes) -> Any:
     """Decode strict JSON. Raises ``msgspec.DecodeError`` or ``UnicodeDecodeError``."""
     value = _strict(data)
     # msgspec decodes -0 as the integer 0 and loses the sign
-    return _tolerant(data.decode()) if b"-" in data and _may_hold_minus_zero(data) else value
+    return _tolerant(data.decode()) if b"-0" in data and _may_hold_minus_zero(data) else value
 
 
 def _may_hold_minus_zero(data: bytes) -> bool:

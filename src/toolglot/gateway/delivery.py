@@ -167,7 +167,8 @@ class Delivery:
                     self.note_calls(reader.feed(event.text))
                     out.append(event)
                     continue
-                self.note_text(event.text)
+                if self.reasoning is not None or self.keeps_text:
+                    self.note_text(event.text)
                 for read in reader.feed(event.text):
                     if type(read) in unchanged:
                         out.append(read)
@@ -180,35 +181,35 @@ class Delivery:
                 self.fail(event, out)
             elif type(event) is not Started:
                 self.accept(event, NATIVE, out)
-        return self.check_output(out) if out else out
+        if out:
+            self.has_output = True
+            if not self.has_answer or (self.started and self.plan.max_argument_bytes):
+                return self.check_output(out)
+        return out
 
     def check_output(self, out: list[Event]) -> list[Event]:
-        """Note what is delivered, and stop if a call is too large."""
-        if self.started and self.plan.max_argument_bytes:
-            out = self.limit_arguments(out)
-        self.has_output = True
-        self.has_answer = self.has_answer or any(map(is_answer, out))
+        """The events, up to one that makes the arguments of a call larger than allowed; there the response fails."""
+        limit, sizes = self.plan.max_argument_bytes, self.argument_bytes
+        for at, event in enumerate(out):
+            if type(event) is CallArguments:
+                fragment, index = event.fragment, event.index
+                size = len(fragment) if fragment.isascii() else len(fragment.encode("utf-8", "surrogatepass"))
+                size = sizes[index] = sizes.get(index, 0) + size
+                if size > limit > 0:
+                    return self.refuse_arguments(index, out[:at])
+            elif not self.has_answer:
+                self.has_answer = is_answer(event)
         return out
 
-    def limit_arguments(self, out: list[Event]) -> list[Event]:
-        """The events, up to one that makes the arguments of a call larger than allowed; there the response fails."""
-        limit = self.plan.max_argument_bytes
-        for at, event in enumerate(out):
-            if type(event) is not CallArguments:
-                continue
-            fragment = event.fragment
-            size = len(fragment) if fragment.isascii() else len(fragment.encode("utf-8", "surrogatepass"))
-            size = self.argument_bytes[event.index] = self.argument_bytes.get(event.index, 0) + size
-            if size > limit:
-                name, self.over = self.recorder.open.get(event.index) or "a tool", True
-                why = (
-                    f"The arguments of the model's call of {name} are larger than {limit} bytes,"
-                    " which is the limit here (tool_calling.max_parameter_bytes)."
-                )
-                failed = out[:at]
-                self.emit_failure(Failed("parameter_too_large", why), failed)
-                return failed
-        return out
+    def refuse_arguments(self, index: int, sent: list[Event]) -> list[Event]:
+        """The end of a response in which a call is too large, after these events."""
+        name, self.over = self.recorder.open.get(index) or "a tool", True
+        why = (
+            f"The arguments of the model's call of {name} are larger than {self.plan.max_argument_bytes} bytes,"
+            " which is the limit here (tool_calling.max_parameter_bytes)."
+        )
+        self.emit_failure(Failed("parameter_too_large", why), sent)
+        return sent
 
     def note_text(self, text: str) -> None:
         """Text came: the response is not only reasoning, and the text may have to be quoted."""

@@ -12,8 +12,9 @@ response.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.clients import toolsets
@@ -64,22 +65,20 @@ class GatewayContext:
     capabilities: Capabilities
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class IncomingRequest:
+class IncomingRequest(Struct, frozen=True, eq=False):
     """A request as it arrived. ``path`` holds the named parts of its path and query, ``mode`` the mode that it asks for
     in a header, ``key`` the client's API key."""
 
     wire: Wire
     body: bytes
     recorder: RequestRecorder
-    path: Mapping[str, str] = field(default_factory=dict)
+    path: Mapping[str, str] = {}
     mode: str = ""
     key: str = ""
     headers: Mapping[str, str] | None = None
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Exchange:
+class Exchange(Struct, eq=False):
     """What was decided about one request, and what its response needs to know of it.
 
     ``client_request`` and ``prompted`` have lost their messages: nothing reads these again, agent histories are long,
@@ -110,9 +109,9 @@ class Exchange:
     upstream_body: bytes = b""
     quotations: Quotations = NO_QUOTATIONS
     remaining_events: Callable[[], Iterable[Event]] | None = None
-    same_wire: bool = field(init=False)
-    streamed: bool = field(init=False)
-    stream_type: str = field(init=False)
+    same_wire: bool = False
+    streamed: bool = False
+    stream_type: str = ""
 
     def __post_init__(self) -> None:
         self.same_wire = self.wire.name == self.upstream_wire.name

@@ -36,7 +36,7 @@ EDGE: Final = 3
 """How many bytes of an event delimiter may have come before its last byte."""
 UNRECORDED: Final = frozenset({Started, TextDelta, ReasoningDelta, CallArguments})
 """Events that the recorder ignores."""
-NO_FRAME: Final = (b"", b"\0")
+NO_FRAME: Final = (b"\0", b"\0")
 TRIES: Final = 4
 """How often per response a common frame of its events is searched."""
 LINES: Final = "application/x-ndjson"
@@ -52,7 +52,8 @@ class RelayedStream:
     decoded, only searched for the wire's ``stream_patterns``: content, until the first has come, and what may end the
     response. Events with a match are decoded, so that a response that is cut, empty or broken ends with an error, and
     nothing passes after the end. An event that differs from one without a match only inside one string (both have the
-    same *frame*) is not even searched. At the end, the first and the last chunks provide what the record needs.
+    same *frame*) is not even searched. At the end, the record needs the finish reason, which was decoded; only if there was
+    more to record, the first and the last chunks are decoded for it.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -61,6 +62,8 @@ class RelayedStream:
         self.common = self.patterns.common
         self.search: Callable[[bytes], object] = self.needs_decoding
         self.over = self.has_content = self.finished = False
+        self.ending: list[Event] = []
+        """What the last event was decoded into."""
         self.first = b""
         self.recent: deque[bytes] = deque(maxlen=RECENT)
         self.frame = NO_FRAME
@@ -106,7 +109,7 @@ class RelayedStream:
             self.first = chunk
         if self.search(chunk) or chunk.find(self.common) < 0 or chunk.find(self.delimiter, 0, -2) >= 0:
             chunk = self.filter_events(chunk)
-        elif self.tries and self.has_content and len(self.recent) == RECENT:
+        elif self.tries and self.has_content and not chunk.startswith(self.frame[0]) and len(self.recent) == RECENT:
             self.tries -= 1
             self.frame = find_frame(chunk, self.recent[-1])
         self.recent.append(chunk)
@@ -124,19 +127,32 @@ class RelayedStream:
         self.waiting, self.edge = [joined[size:]] if joined[size:] else [], joined[size:][-EDGE:]
         return joined[:size]
 
-    def filter_events(self, events: bytes) -> bytes:
+    def filter_events(self, data: bytes) -> bytes:
         """What may pass of these events: all up to the end of the response, or a failure in its place."""
         out: list[bytes] = []
-        for event in split_events(events, self.lines):
-            if self.search(event):
-                if not self.decode(event, out):
+        events, at, found = split_events(data, self.lines), 0, False
+        while at < len(events) and not self.over:
+            if self.has_content and not found:  # all but the last events rarely need decoding
+                found, plain = True, events[at:-LAST]
+                if self.are_plain(plain):
+                    out += plain
+                    at += len(plain)
                     continue
-            elif event.find(self.common) < 0 and self.has_secrets(event):
-                continue
-            out.append(event)
-            if self.over:
-                break
+            event = events[at]
+            at += 1
+            if self.passes(event, out):
+                out.append(event)
         return b"".join(out)
+
+    def are_plain(self, events: list[bytes]) -> bool:
+        """Whether all these events pass undecoded."""
+        return not self.search(b"".join(events)) and not [event for event in events if self.common not in event]
+
+    def passes(self, event: bytes, out: list[bytes]) -> bool:
+        """Whether an event passes; a failure that it contains is appended to ``out`` instead."""
+        if self.search(event):
+            return self.decode(event, out)
+        return self.common in event or not self.has_secrets(event)
 
     def decode(self, event: bytes, out: list[bytes]) -> bool:
         """Decode an event that may have content or end the response. Returns whether it may pass."""
@@ -148,10 +164,12 @@ class RelayedStream:
             self.has_content, self.search = True, self.patterns.may_end
         if not self.finished and not isinstance(last, Failed):
             last = self.check_finish(last) or last
-        self.over = isinstance(last, Finished)
         if isinstance(last, Failed):
             out.append(self.encode_failure(last))
-        return not isinstance(last, Failed)
+            return False
+        if isinstance(last, Finished):
+            self.over, self.ending = True, events
+        return True
 
     def has_secrets(self, event: bytes) -> bool:
         """Whether an event that does not belong to the wire contains a secret: it need not be the model's text."""
@@ -234,6 +252,9 @@ class RelayedStream:
     def read_ends(self) -> list[Event]:
         """The events of the first and the last chunks; none if no complete event of the end is known."""
         read = b"".join(self.recent)
+        recorded = self.patterns.may_be_recorded
+        if len(self.ending) == 1 and not recorded(read) and not recorded(self.first):
+            return self.ending
         for end in (*self.delimiters, b"\n"):  # the last one is the default
             if end in read:
                 break

@@ -236,7 +236,7 @@ def _asks_for_tools(conversation: Conversation, settings: Settings) -> bool:
     text = last[0].text[:INTENT_SCAN_CHARS].lower()
     # most texts contain none of the words, and a substring search is much faster than the regular expression
     return (
-        any(word in text for word in INTENT_WORDS)
+        any(map(text.__contains__, INTENT_WORDS))
         and INTENT.search(text) is not None
         and not concerns_tools(conversation)
     )

@@ -109,7 +109,8 @@ class Gateway:
         (answer, wire), request.path_params = self.router.find(request.method, request.path)
         try:
             if not self.settings.server.keys:
-                check_origin(*(request.headers.get(name, "") for name in ("host", "origin", "sec-fetch-site")))
+                given = request.headers.get
+                check_origin(given("host", ""), given("origin", ""), given("sec-fetch-site", ""))
             return await answer(request)
         except ToolglotError as error:
             failure = error
@@ -147,7 +148,8 @@ class Gateway:
         try:
             self.admission.check_rate(request.key)
             body = await request.read()
-            await self.admission.enter()
+            if not self.admission.try_enter():
+                await self.admission.enter()
             entered = True
             self.telemetry.body(recorder, "request", body)
             mode = request.headers.get("x-toolglot-mode", "")
@@ -229,7 +231,7 @@ class Gateway:
         incoming = IncomingRequest(wire, body, recorder, path, mode, request.key, request.headers)
         large = len(body) >= offload.LARGE_REQUEST
         prepared = partial(prepare_with_tools if large else prepare, incoming, self.context)
-        exchange = await offload.run(large, prepared)
+        exchange = await offload.run(large, prepared) if large else prepared()
         if isinstance(exchange, CapabilitiesUnknown):
             upstream = exchange.upstream
             recorder.notes.clear()

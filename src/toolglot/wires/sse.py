@@ -91,8 +91,6 @@ class EventStream:
 
 def escape_line_breaks(written: bytes) -> bytes:
     """Escape characters of JSON that some clients treat as line ends."""
-    if written.isascii():
-        return written
     for character, escaped in LINE_BREAKS:
         if character in written:
             written = written.replace(character, escaped)

@@ -17,6 +17,7 @@ _CONTENT = re.compile(
 )
 _FINISH = re.compile(rb'"finish_reason"\s*:\s*"')
 _may_finish = _FINISH.search
+_RECORDED = re.compile(rb'"(?:usage"\s*:\s*\{|(?:tool_calls|function_call)")')
 
 
 def may_end(event: bytes) -> object:
@@ -35,7 +36,7 @@ WIRE = Wire(
     name=NAME,
     routes=("/v1/chat/completions", "/chat/completions"),
     stream_type="text/event-stream",
-    stream_patterns=StreamPatterns(b'"choices"', _CONTENT.search, may_end, terminator=DONE),
+    stream_patterns=StreamPatterns(b'"choices"', _CONTENT.search, may_end, DONE, may_be_recorded=_RECORDED.search),
     tool_name_pattern=r"[a-zA-Z0-9_-]{1,64}",
     reasoning_fields=REASONING_FIELDS,
     carries=CARRIES,
