@@ -396,7 +396,7 @@ def _encode_as_text(exchange: Exchange, conversation: Conversation, body: bytes 
     session, route = exchange.xml_session, exchange.route
     if session is not None and not route.upstream.coached and exchange.mapping is None:
         if body and exchange.same_wire and not route.extra:
-            return exchange.wire.adapt_request(body, route.model.model, without_tools=False)
+            return _adapt_model(exchange, conversation, body)
         return _encode_for_wire(exchange, conversation)
     conversation = _match_results(exchange, session.to_native(conversation) if session else conversation)
     prompted = exchange.prompted = _render_prompt(exchange, conversation)
@@ -433,7 +433,18 @@ def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> 
         narrowed = restrict_tools(signed, _find_rule(exchange)) if signed.choice != ToolChoice() else signed
         if narrowed is not conversation:
             return _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
-    return exchange.wire.adapt_request(body, route.model.model, without_tools=route.mode == "off")
+    if route.mode == "off":
+        return exchange.wire.adapt_request(body, route.model.model, without_tools=True)
+    return _adapt_model(exchange, conversation, body)
+
+
+def _adapt_model(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
+    """The client's own bytes with the upstream's name of the model. Usually the client uses the same name, and the body
+    is not parsed again; but it may lack the default model, and half a surrogate pair is repaired."""
+    model, default = exchange.route.model.model, exchange.settings.server.default_model
+    if model == conversation.model != default and b"\\ud" not in body and b"\\uD" not in body:
+        return body
+    return exchange.wire.adapt_request(body, model, without_tools=False)
 
 
 def _list_readable(exchange: Exchange, sent: tuple[Tool, ...]) -> tuple[Tool, ...]:

@@ -52,8 +52,8 @@ class RelayedStream:
     decoded, only searched for the wire's ``stream_patterns``: content, until the first has come, and what may end the
     response. Events with a match are decoded, so that a response that is cut, empty or broken ends with an error, and
     nothing passes after the end. An event that differs from one without a match only inside one string (both have the
-    same *frame*) is not even searched. At the end, the record needs the finish reason, which was decoded; only if there was
-    more to record, the first and the last chunks are decoded for it.
+    same *frame*) is not even searched. The record needs the finish reason, which was decoded; if there was more to
+    record, the first and the last chunks are decoded for it at the end.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -107,7 +107,7 @@ class RelayedStream:
         if not self.first:
             chunk = chunk.removeprefix(BOM)
             self.first = chunk
-        if self.search(chunk) or chunk.find(self.common) < 0 or chunk.find(self.delimiter, 0, -2) >= 0:
+        if chunk.find(self.delimiter, 0, -2) >= 0 or self.search(chunk) or chunk.find(self.common) < 0:
             chunk = self.filter_events(chunk)
         elif self.tries and self.has_content and not chunk.startswith(self.frame[0]) and len(self.recent) == RECENT:
             self.tries -= 1
@@ -130,33 +130,33 @@ class RelayedStream:
     def filter_events(self, data: bytes) -> bytes:
         """What may pass of these events: all up to the end of the response, or a failure in its place."""
         out: list[bytes] = []
-        events, at, found = split_events(data, self.lines), 0, False
+        (events, end), at, searched = split_events(data, self.lines), 0, False
         while at < len(events) and not self.over:
-            if self.has_content and not found:  # all but the last events rarely need decoding
-                found, plain = True, events[at:-LAST]
-                if self.are_plain(plain):
-                    out += plain
+            if self.has_content and not searched:  # all but the last events rarely need decoding
+                searched, plain = True, events[at:-LAST]
+                joined = end.join(plain) + end
+                if plain and not self.search(joined) and not [one for one in plain if self.common not in one]:
+                    out.append(joined)
                     at += len(plain)
                     continue
-            event = events[at]
+            event = events[at] + end
             at += 1
             if self.passes(event, out):
                 out.append(event)
         return b"".join(out)
 
-    def are_plain(self, events: list[bytes]) -> bool:
-        """Whether all these events pass undecoded."""
-        return not self.search(b"".join(events)) and not [event for event in events if self.common not in event]
-
     def passes(self, event: bytes, out: list[bytes]) -> bool:
         """Whether an event passes; a failure that it contains is appended to ``out`` instead."""
+        if self.finished and event == self.patterns.terminator:
+            self.over, self.ending = True, self.decoder.close()
+            return True
         if self.search(event):
             return self.decode(event, out)
         return self.common in event or not self.has_secrets(event)
 
     def decode(self, event: bytes, out: list[bytes]) -> bool:
         """Decode an event that may have content or end the response. Returns whether it may pass."""
-        events = self.decoder.feed(join_line_ends(event))
+        events = self.decoder.feed(join_line_ends(event) if b"\r" in event else event)
         last = events[-1] if events else None
         if self.finished and self.patterns.finish_is_final and self.adds_content(event):
             return False
@@ -252,8 +252,7 @@ class RelayedStream:
     def read_ends(self) -> list[Event]:
         """The events of the first and the last chunks; none if no complete event of the end is known."""
         read = b"".join(self.recent)
-        recorded = self.patterns.may_be_recorded
-        if len(self.ending) == 1 and not recorded(read) and not recorded(self.first):
+        if len(self.ending) == 1 and not self.patterns.may_be_recorded(self.first + read):
             return self.ending
         for end in (*self.delimiters, b"\n"):  # the last one is the default
             if end in read:

@@ -50,9 +50,7 @@ from toolglot.wires.protocol import ExtraEndpoint, Wire
 INTERNAL_ERROR = "Something went wrong here; the log knows more."
 TOKEN_LENGTH = 24
 TOKENS_AT_ONCE = 256
-KEY_HEADERS = ("x-api-key", "x-goog-api-key")
 DOUBLED_PREFIX = re.compile(r"^(?:/v1)+(?=/(?:v1|v1beta|api)/)")
-"""Some clients append ``/v1`` to a base URL that already has it."""
 CLIENT_CLOSED_REQUEST = 499
 """The status recorded when the client disconnected; it is never sent."""
 
@@ -105,7 +103,7 @@ class Gateway:
     async def answer(self, request: Request) -> Response | None:
         """Answer any request; errors are encoded in the client's wire."""
         request.id, request.key = identify(request, self.source), find_key(request)
-        request.path = DOUBLED_PREFIX.sub("", request.path)
+        request.path = normalize_path(request.path)
         (answer, wire), request.path_params = self.router.find(request.method, request.path)
         try:
             if not self.settings.server.keys:
@@ -355,6 +353,12 @@ def check_origin(host: str, origin: str, site: str) -> None:
         )
 
 
+@lru_cache(maxsize=256)
+def normalize_path(path: str) -> str:
+    """The path without a repeated ``/v1``: some clients append it to a base URL that already has it."""
+    return DOUBLED_PREFIX.sub("", path)
+
+
 def identify(request: Request, source: Source) -> str:
     """The request id that the client sent, or a new one."""
     given = request.headers.get(REQUEST_ID)
@@ -364,9 +368,8 @@ def identify(request: Request, source: Source) -> str:
 def find_key(request: Request) -> str:
     """The key that a client presents: in the header of any wire, or in the query."""
     headers = request.headers
-    for name in KEY_HEADERS:
-        if key := headers.get(name):
-            return key
+    if key := headers.get("x-api-key") or headers.get("x-goog-api-key"):
+        return key
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
 

@@ -125,15 +125,16 @@ def find_end(data: bytes, lines: bool) -> int:
     return whole.end() if whole else 0
 
 
-def split_events(data: bytes, lines: bool) -> list[bytes]:
-    """Split into events, each with its delimiter."""
+def split_events(data: bytes, lines: bool) -> tuple[list[bytes], bytes]:
+    """Split whole events. Returns them without their delimiter, and the delimiter; if they have several kinds of it,
+    they keep theirs, and the delimiter is empty."""
     if lines or b"\r" not in data:
         end = b"\n" if lines else BLANK
-        *events, rest = data.split(end)
-        return [event + end for event in events] + ([rest] if rest else [])
+        events = data.split(end)
+        del events[-1]
+        return events, end
     bounds = [0, *(found.end() for found in _SEPARATOR.finditer(data))]
-    rest = data[bounds[-1] :]
-    return [data[start:stop] for start, stop in pairwise(bounds)] + ([rest] if rest else [])
+    return [data[start:stop] for start, stop in pairwise(bounds)], b""
 
 
 def complete_event(data: bytes, lines: bool) -> bytes:
