@@ -47,6 +47,7 @@ from toolglot.gateway.outcomes import (
     DELTAS,
     EMPTY,
     NO_TEXT,
+    TOO_LARGE,
     describe_rejection,
     has_text_after_call,
     is_answer,
@@ -203,11 +204,8 @@ class Delivery:
 
     def refuse_arguments(self, index: int, sent: list[Event]) -> list[Event]:
         """The end of a response in which a call is too large, after these events."""
-        name, self.over = self.recorder.open.get(index) or "a tool", True
-        why = (
-            f"The arguments of the model's call of {name} are larger than {self.plan.max_argument_bytes} bytes,"
-            " which is the limit here (tool_calling.max_parameter_bytes)."
-        )
+        self.over = True
+        why = TOO_LARGE.format(tool=self.recorder.open.get(index) or "a tool", limit=self.plan.max_argument_bytes)
         self.emit_failure(Failed("parameter_too_large", why), sent)
         return sent
 
@@ -375,7 +373,8 @@ class Delivery:
             return
         if self.plan.choice.mode == "required" and not self.recorder.calls:
             self.recorder.notes.append("a call was required and none was made")
-        self.explain_rejected(out)
+        if self.rejected or self.cut or self.unended:
+            self.explain_rejected(out)
         self.recorder.finish = self.find_reason(event.reason)
         out.append(Finished(self.recorder.finish, event.usage))
 
@@ -465,8 +464,8 @@ class Delivery:
             self.reader = None
             self.record_calls_in_text(self.calls_in_text or [])
             return
-        deferred, self.deferred = self.deferred or [], None
-        for event, origin in self.withdraw_unfinished(deferred):
+        deferred, self.deferred = self.deferred, None
+        for event, origin in self.withdraw_unfinished(deferred) if deferred else ():
             self.emit(event, origin, out)
 
     def withdraw_unfinished(self, deferred: list[tuple[Event, str]]) -> Iterator[tuple[Event, str]]:

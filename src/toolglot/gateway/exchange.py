@@ -90,7 +90,12 @@ class Exchange(Struct, eq=False):
 
     wire: Wire
     upstream_wire: Wire
+    same_wire: bool
+    streamed: bool
+    stream_type: str
     context: GatewayContext
+    settings: Settings
+    source: Source
     recorder: RequestRecorder
     client_request: ClientRequest
     client_state: ClientState
@@ -109,22 +114,6 @@ class Exchange(Struct, eq=False):
     upstream_body: bytes = b""
     quotations: Quotations = NO_QUOTATIONS
     remaining_events: Callable[[], Iterable[Event]] | None = None
-    same_wire: bool = False
-    streamed: bool = False
-    stream_type: str = ""
-
-    def __post_init__(self) -> None:
-        self.same_wire = self.wire.name == self.upstream_wire.name
-        self.streamed = self.client_request.stream
-        self.stream_type = self.client_request.stream_type or self.wire.stream_type
-
-    @property
-    def settings(self) -> Settings:
-        return self.context.settings
-
-    @property
-    def source(self) -> Source:
-        return self.context.source
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -255,10 +244,16 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | Cap
         return route
     session = session if route.client else None
     route = experiment.enter(route)
+    wire, upstream_wire = request.wire, all_wires()[route.upstream.wire]
     exchange = Exchange(
-        wire=request.wire,
-        upstream_wire=all_wires()[route.upstream.wire],
+        wire=wire,
+        upstream_wire=upstream_wire,
+        same_wire=wire.name == upstream_wire.name,
+        streamed=client_request.stream,
+        stream_type=client_request.stream_type or wire.stream_type,
         context=context,
+        settings=settings,
+        source=context.source,
         recorder=recorder,
         client_request=client_request,
         client_state=state,
@@ -335,7 +330,7 @@ def _find_quotations(exchange: Exchange, conversation: Conversation) -> Quotatio
     messages, session = conversation.messages, exchange.xml_session
     if session is not None and session.prompt_at is not None:  # its prompt teaches calls and is not quoted
         messages = (*messages[: session.prompt_at[0]], *messages[session.prompt_at[0] + 1 :])
-    names = (*(tool.name for tool in exchange.tools), *exchange.route.supported)
+    names = (*[tool.name for tool in exchange.tools], *exchange.route.supported)
     return find_quotations(list_quotable(messages), names, bool(exchange.settings.reading.shell))
 
 

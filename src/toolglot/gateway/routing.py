@@ -225,12 +225,12 @@ def _has_own_tools(settings: Settings) -> bool:
 def _asks_for_tools(conversation: Conversation, settings: Settings) -> bool:
     """Whether a request without tools asks for something that the default tools do. Then calls to them are looked for
     in the answer; the request stays unchanged."""
-    tools, last = settings.tool_calling, conversation.messages[-1:]
+    tools, messages = settings.tool_calling, conversation.messages
     if conversation.tools or not tools.auto_detect or tools.supported_tools != USUAL_TOOLS:
         return False
-    if not last or last[0].role != "user":
+    if not messages or messages[-1].role != "user":
         return False
-    text = last[0].text[:INTENT_SCAN_CHARS].lower()
+    text = messages[-1].text[:INTENT_SCAN_CHARS].lower()
     # most texts contain none of the words, and a substring search is much faster than the regular expression
     return (
         any(map(text.__contains__, INTENT_WORDS))
