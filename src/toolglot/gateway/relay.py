@@ -128,31 +128,36 @@ class RelayedStream:
         return joined[:size]
 
     def filter_events(self, data: bytes) -> bytes:
-        """What may pass of these events: all up to the end of the response, or a failure in its place."""
+        """What may pass of these events: all up to the end of the response, or a failure in its place.
+
+        Of a response with content only the last events need decoding; all others are searched in one go.
+        """
         out: list[bytes] = []
-        (events, end), at, searched = split_events(data, self.lines), 0, False
-        while at < len(events) and not self.over:
-            if self.has_content and not searched:  # all but the last events rarely need decoding
-                searched, plain = True, events[at:-LAST]
-                joined = end.join(plain) + end
-                if plain and not self.search(joined) and not [one for one in plain if self.common not in one]:
-                    out.append(joined)
-                    at += len(plain)
-                    continue
-            event = events[at] + end
+        (events, end), at = split_events(data, self.lines), 0
+        while at < len(events) and not (self.has_content or self.over):
+            self.filter_event(events[at] + end, out)
             at += 1
-            if self.passes(event, out):
-                out.append(event)
+        if plain := events[at:-LAST]:
+            joined = end.join(plain) + end
+            if not self.over and not self.search(joined) and not [one for one in plain if self.common not in one]:
+                out.append(joined)
+                at += len(plain)
+        for event in events[at:]:
+            if self.over:
+                break
+            self.filter_event(event + end, out)
         return b"".join(out)
 
-    def passes(self, event: bytes, out: list[bytes]) -> bool:
-        """Whether an event passes; a failure that it contains is appended to ``out`` instead."""
+    def filter_event(self, event: bytes, out: list[bytes]) -> None:
+        """Append what may pass of an event to ``out``: all of it, nothing, or a failure in its place."""
         if self.finished and event == self.patterns.terminator:
             self.over, self.ending = True, self.decoder.close()
-            return True
-        if self.search(event):
-            return self.decode(event, out)
-        return self.common in event or not self.has_secrets(event)
+            out.append(event)
+        elif self.search(event):
+            if self.decode(event, out):
+                out.append(event)
+        elif self.common in event or not self.has_secrets(event):
+            out.append(event)
 
     def decode(self, event: bytes, out: list[bytes]) -> bool:
         """Decode an event that may have content or end the response. Returns whether it may pass."""
