@@ -63,7 +63,7 @@ class RelayedStream:
         self.search: Callable[[bytes], object] = self.needs_decoding
         self.over = self.has_content = self.finished = False
         self.ending: list[Event] = []
-        """What the last event was decoded into."""
+        """What the last event was decoded into, if the decoder knows the finish reason."""
         self.first = b""
         self.recent: deque[bytes] = deque(maxlen=RECENT)
         self.frame = NO_FRAME
@@ -150,7 +150,7 @@ class RelayedStream:
 
     def filter_event(self, event: bytes, out: list[bytes]) -> None:
         """Append what may pass of an event to ``out``: all of it, nothing, or a failure in its place."""
-        if self.finished and event == self.patterns.terminator:
+        if event == self.patterns.terminator and has_finish(self.decoder):
             self.over, self.ending = True, self.decoder.close()
             out.append(event)
         elif self.search(event):
@@ -173,7 +173,7 @@ class RelayedStream:
             out.append(self.encode_failure(last))
             return False
         if isinstance(last, Finished):
-            self.over, self.ending = True, events
+            self.over, self.ending = True, events if has_finish(self.decoder) else []
         return True
 
     def has_secrets(self, event: bytes) -> bool:

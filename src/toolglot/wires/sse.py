@@ -126,15 +126,18 @@ def find_end(data: bytes, lines: bool) -> int:
 
 
 def split_events(data: bytes, lines: bool) -> tuple[list[bytes], bytes]:
-    """Split whole events. Returns them without their delimiter, and the delimiter; if they have several kinds of it,
-    they keep theirs, and the delimiter is empty."""
+    """Split into events. Returns them without their delimiter, and the delimiter. If they do not all end with the same
+    one, each keeps its own, and the delimiter is empty."""
     if lines or b"\r" not in data:
         end = b"\n" if lines else BLANK
         events = data.split(end)
-        del events[-1]
-        return events, end
+        rest = events.pop()
+        if not rest:
+            return events, end
+        return [*(event + end for event in events), rest], b""
     bounds = [0, *(found.end() for found in _SEPARATOR.finditer(data))]
-    return [data[start:stop] for start, stop in pairwise(bounds)], b""
+    rest = data[bounds[-1] :]
+    return [data[start:stop] for start, stop in pairwise(bounds)] + ([rest] if rest else []), b""
 
 
 def complete_event(data: bytes, lines: bool) -> bytes:
