@@ -112,7 +112,8 @@ class Delivery:
         self.reader = reader
         self.recorder = recorder
         self.plan = plan
-        self.over = False
+        self.over = self.truncated = False
+        self.checks_output = self.notes_text = True
         self.observer: Callable[[Iterable[Event]], None] | None = None
         self.break_character = plan.break_character
         self.argument_bytes: dict[int, int] = {}
@@ -136,7 +137,6 @@ class Delivery:
         """Calls read from text that were rejected or cut, and became text."""
         self.partly_sent: list[CallRejected] = []
         """Rejected calls of which a part was sent as a call."""
-        self.truncated = False
         self.open_calls: dict[tuple[str, int], int] = {}
         self.started = self.natives = 0
         self.audited = reader is not None and reader.audited
@@ -168,7 +168,7 @@ class Delivery:
                     self.note_calls(reader.feed(event.text))
                     out.append(event)
                     continue
-                if self.reasoning is not None or self.keeps_text:
+                if self.notes_text:
                     self.note_text(event.text)
                 for read in reader.feed(event.text):
                     if type(read) in unchanged:
@@ -184,8 +184,7 @@ class Delivery:
                 self.accept(event, NATIVE, out)
         if out:
             self.has_output = True
-            if not self.has_answer or (self.started and self.plan.max_argument_bytes):
-                return self.check_output(out)
+            return self.check_output(out) if self.checks_output else out
         return out
 
     def check_output(self, out: list[Event]) -> list[Event]:
@@ -200,6 +199,7 @@ class Delivery:
                     return self.refuse_arguments(index, out[:at])
             elif not self.has_answer:
                 self.has_answer = is_answer(event)
+        self.checks_output = not self.has_answer or (self.started > 0 and limit > 0)
         return out
 
     def refuse_arguments(self, index: int, sent: list[Event]) -> list[Event]:
@@ -215,6 +215,7 @@ class Delivery:
             self.reasoning = None
         if self.keeps_text:
             self.raw_text.append(text)
+        self.notes_text = self.keeps_text or self.reasoning is not None
 
     def accept(self, event: Event, origin: str, out: list[Event]) -> None:
         """Emit an event, or defer it until it is known whether the upstream makes native calls."""
@@ -291,7 +292,7 @@ class Delivery:
             return
         self.natives += origin is NATIVE
         index = self.open_calls[origin, event.index] = self.started
-        self.started += 1
+        self.started, self.checks_output = self.started + 1, True
         started = CallStarted(index, event.id, name)
         self.recorder.observe(started)
         out.append(started)

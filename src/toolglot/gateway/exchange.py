@@ -83,9 +83,8 @@ class Exchange(Struct, eq=False):
 
     ``client_request`` and ``prompted`` have lost their messages: nothing reads these again, agent histories are long,
     and an open response must not hold them. ``tools`` are those that calls are read with, ``names`` maps their names to
-    the client's. ``turn_key`` is set if reasoning signatures are kept for the client. ``fallback`` is the conversation
-    to send as text if native tools fail; None once the client has received something. ``remaining_events`` yields, at
-    the end of a relayed response, the events that the recorder has not seen.
+    the client's. ``turn_key`` is set if reasoning signatures are kept. ``fallback`` is the conversation to send as text
+    if native tools fail; None once the client has received something. ``remaining_events``: those not recorded yet.
     """
 
     wire: Wire
@@ -105,7 +104,7 @@ class Exchange(Struct, eq=False):
     is_large: bool
     choice: ToolChoice
     tools: tuple[Tool, ...]
-    names: Mapping[str, str]
+    names: Mapping[str, str] = NO_NAMES
     mapping: toolsets.ToolMapping | None = None
     guards: tuple[str, ...] = ()
     prompted: PromptedConversation | None = None
@@ -246,8 +245,8 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | Cap
     route = experiment.enter(route)
     wire, upstream_wire = request.wire, all_wires()[route.upstream.wire]
     exchange = Exchange(
-        wire=wire,
-        upstream_wire=upstream_wire,
+        wire,
+        upstream_wire,
         same_wire=wire.name == upstream_wire.name,
         streamed=client_request.stream,
         stream_type=client_request.stream_type or wire.stream_type,
@@ -263,7 +262,6 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | Cap
         is_large=len(request.body) >= LARGE_REQUEST,
         choice=conversation.choice,
         tools=session.tools if session else conversation.tools,
-        names=NO_NAMES,
     )
     _record_route(exchange)
     conversation = _cross_wires(exchange, conversation)
@@ -428,18 +426,16 @@ def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> 
         narrowed = restrict_tools(signed, _find_rule(exchange)) if signed.choice != ToolChoice() else signed
         if narrowed is not conversation:
             return _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
-    if route.mode == "off":
-        return exchange.wire.adapt_request(body, route.model.model, without_tools=True)
     return _adapt_model(exchange, conversation, body)
 
 
 def _adapt_model(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
     """The client's own bytes with the upstream's name of the model. Usually the client uses the same name, and the body
     is not parsed again; but it may lack the default model, and half a surrogate pair is repaired."""
-    model, default = exchange.route.model.model, exchange.settings.server.default_model
-    if model == conversation.model != default and b"\\ud" not in body and b"\\uD" not in body:
-        return body
-    return exchange.wire.adapt_request(body, model, without_tools=False)
+    model, stripped = exchange.route.model.model, exchange.route.mode == "off"
+    same = model == conversation.model != exchange.settings.server.default_model
+    intact = same and not stripped and b"\\ud" not in body and b"\\uD" not in body
+    return body if intact else exchange.wire.adapt_request(body, model, without_tools=stripped)
 
 
 def _list_readable(exchange: Exchange, sent: tuple[Tool, ...]) -> tuple[Tool, ...]:
