@@ -86,6 +86,41 @@ def test_nothing_is_passed_on_behind_the_end(wire: str, together: bool) -> None:
     assert out == raw or (wire == "gemini" and out.startswith(raw) and b'"late"}' not in out)
 
 
+@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize("wire", WIRES)
+def test_nothing_is_passed_on_behind_a_failure(wire: str, begun: bool) -> None:
+    """Neither text nor another error, which would repeat a key, whether they come together or one by one."""
+    failed = say(wire, {"type": "error", "error": {"message": f"no {SECRET}", "code": 500}})
+    late = [frames_of(wire, [TextDelta("late")])[-1], failed]
+    pieces = [*(frames_of(wire, ANSWER[:2]) if begun else ()), failed, *late]
+    out = pass_on(wire, [b"".join(pieces)])
+    assert isinstance(read(wire, out)[-1], Failed)
+    assert b"late" not in out and SECRET.encode() not in out
+    assert out == pass_on(wire, pieces)
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("breaks", [3, 4, 5])
+@pytest.mark.parametrize("wire", sorted(set(WIRES) - {"ollama"}))
+def test_further_blank_lines_pass(wire: str, breaks: int, line_end: bytes) -> None:
+    *events, last = b"".join(frames_of(wire, ANSWER)).split(b"\n\n")[:-1]
+    raw = (b"\n" * breaks).join(events) + b"\n" * breaks + last + b"\n\n"
+    raw = raw.replace(b"\n", line_end)
+    for size in (1, 2, 3, 50, 61, 400, len(raw)):
+        assert pass_on(wire, [raw[at : at + size] for at in range(0, len(raw), size)]) == raw
+
+
+def test_a_reason_before_any_content_is_recorded() -> None:
+    """The limit was reached while the model was reasoning: that is no error, and no success either."""
+    frames = frames_of("openai_chat", [ReasoningDelta("Hm."), Finished("length", None)])
+    for pieces in (frames, [b"".join(frames)]):
+        exchange = relay("openai_chat")
+        stream = RelayedStream(exchange)
+        assert b"".join(map(stream.feed, pieces)) == b"".join(frames) and stream.over
+        exchange.conclude()
+        assert (exchange.recorder.finish, exchange.recorder.error) == ("length", "")
+
+
 def test_candidates_and_reasons_that_come_again_are_passed_on() -> None:
     """Some servers give a reason to finish with every event, and several candidates end one after the other."""
 

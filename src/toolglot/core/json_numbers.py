@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -59,7 +60,12 @@ def decode(data: bytes) -> Any:
     """Decode strict JSON. Raises ``msgspec.DecodeError`` or ``UnicodeDecodeError``."""
     value = _strict(data)
     # msgspec decodes -0 as the integer 0 and loses the sign
-    return _tolerant(data.decode()) if b"-" in data and _may_hold_minus_zero(data) else value
+    return _tolerant(data.decode()) if b"-0" in data and _may_hold_minus_zero(data) else value
+
+
+def choose_decoder(data: bytes) -> Callable[[bytes], Any]:
+    """The fastest decoder for parts of these data; see ``decode``."""
+    return decode if b"-0" in data else _strict
 
 
 def _may_hold_minus_zero(data: bytes) -> bool:

@@ -192,8 +192,7 @@ def find_quotations(texts: Iterable[str], names: Iterable[str], shell: bool = Fa
     Returns: the texts with call markup, in normal form.
     """
     search = _search_for(tuple(names), shell)
-    found = (search.look(text) for text in texts if text)
-    kept = [text for text in dict.fromkeys(found) if text]
+    kept = dict.fromkeys(filter(None, map(search.look, filter(None, texts))))
     return Quotations(kept) if kept else NO_QUOTATIONS
 
 

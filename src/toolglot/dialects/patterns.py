@@ -34,6 +34,7 @@ def _nodes_behind(template: str) -> tuple[Node, ...]:
 
 
 _NEVER = re.compile("(?!)")
+_EVERYTHING = re.compile("(?s:.*)")
 _FEW = 4
 """Up to this number, spellings are tried one by one."""
 _MANY = 1 << 7
@@ -90,8 +91,21 @@ class Mark:
             return self._begins(text, pos)
         return any(_is_prefix(template, text, pos) for template in self.templates)
 
+    @cached_property
+    def _letters(self) -> Sequence[tuple[str, ...]]:
+        """The letters of every spelling, if none has anything else."""
+        split = [_split(template) for template in self.templates]
+        return () if any(rest for _, rest in split) else [letters for letters, _ in split]
+
     def match(self, text: str, pos: int) -> Match | None:
         """Return the match at ``pos``, whatever may follow."""
+        if self._looks < _MANY and self._letters:
+            self._looks += 1
+            for letters in self._letters:
+                end = _match_all_letters(letters, text, pos)
+                if end is not None and end - pos <= _MAX_MARK:
+                    return _EVERYTHING.match(text, pos, end)
+            return None
         for full in self._fulls:
             found = full.match(text, pos, pos + _MAX_MARK)
             if found is not None:

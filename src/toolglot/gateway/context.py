@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from uuid import UUID
+
+from msgspec import Struct
 
 from toolglot.config import Settings
 from toolglot.gateway.routing import Capabilities
@@ -43,15 +45,14 @@ class GatewayContext:
     """The key of the hashes that conversations are recognised by; empty: they are not recognised."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class IncomingRequest:
+class IncomingRequest(Struct, frozen=True, eq=False):
     """A request as it arrived. ``path`` holds the named parts of its path and query, ``mode`` the mode that it asks for
     in a header, ``key`` the client's API key."""
 
     wire: Wire
     body: bytes
     recorder: RequestRecorder
-    path: Mapping[str, str] = field(default_factory=dict)
+    path: Mapping[str, str] = {}
     mode: str = ""
     key: str = ""
     headers: Mapping[str, str] | None = None

@@ -47,6 +47,7 @@ from toolglot.gateway.outcomes import (
     DELTAS,
     EMPTY,
     NO_TEXT,
+    TOO_LARGE,
     describe_rejection,
     has_text_after_call,
     is_answer,
@@ -111,7 +112,8 @@ class Delivery:
         self.reader = reader
         self.recorder = recorder
         self.plan = plan
-        self.over = False
+        self.over = self.truncated = False
+        self.checks_output = self.notes_text = True
         self.observer: Callable[[Iterable[Event]], None] | None = None
         self.break_character = plan.break_character
         self.argument_bytes: dict[int, int] = {}
@@ -135,7 +137,6 @@ class Delivery:
         """Calls read from text that were rejected or cut, and became text."""
         self.partly_sent: list[CallRejected] = []
         """Rejected calls of which a part was sent as a call."""
-        self.truncated = False
         self.open_calls: dict[tuple[str, int], int] = {}
         self.started = self.natives = 0
         self.audited = reader is not None and reader.audited
@@ -167,7 +168,8 @@ class Delivery:
                     self.note_calls(reader.feed(event.text))
                     out.append(event)
                     continue
-                self.note_text(event.text)
+                if self.notes_text:
+                    self.note_text(event.text)
                 for read in reader.feed(event.text):
                     if type(read) in unchanged:
                         out.append(read)
@@ -180,35 +182,32 @@ class Delivery:
                 self.fail(event, out)
             elif type(event) is not Started:
                 self.accept(event, NATIVE, out)
-        return self.check_output(out) if out else out
+        if out:
+            self.has_output = True
+            return self.check_output(out) if self.checks_output else out
+        return out
 
     def check_output(self, out: list[Event]) -> list[Event]:
-        """Note what is delivered, and stop if a call is too large."""
-        if self.started and self.plan.max_argument_bytes:
-            out = self.limit_arguments(out)
-        self.has_output = True
-        self.has_answer = self.has_answer or any(map(is_answer, out))
+        """The events, up to one that makes the arguments of a call larger than allowed; there the response fails."""
+        limit, sizes = self.plan.max_argument_bytes, self.argument_bytes
+        for at, event in enumerate(out):
+            if type(event) is CallArguments:
+                fragment, index = event.fragment, event.index
+                size = len(fragment) if fragment.isascii() else len(fragment.encode("utf-8", "surrogatepass"))
+                size = sizes[index] = sizes.get(index, 0) + size
+                if size > limit > 0:
+                    return self.refuse_arguments(index, out[:at])
+            elif not self.has_answer:
+                self.has_answer = is_answer(event)
+        self.checks_output = not self.has_answer or (self.started > 0 and limit > 0)
         return out
 
-    def limit_arguments(self, out: list[Event]) -> list[Event]:
-        """The events, up to one that makes the arguments of a call larger than allowed; there the response fails."""
-        limit = self.plan.max_argument_bytes
-        for at, event in enumerate(out):
-            if type(event) is not CallArguments:
-                continue
-            fragment = event.fragment
-            size = len(fragment) if fragment.isascii() else len(fragment.encode("utf-8", "surrogatepass"))
-            size = self.argument_bytes[event.index] = self.argument_bytes.get(event.index, 0) + size
-            if size > limit:
-                name, self.over = self.recorder.open.get(event.index) or "a tool", True
-                why = (
-                    f"The arguments of the model's call of {name} are larger than {limit} bytes,"
-                    " which is the limit here (tool_calling.max_parameter_bytes)."
-                )
-                failed = out[:at]
-                self.emit_failure(Failed("parameter_too_large", why), failed)
-                return failed
-        return out
+    def refuse_arguments(self, index: int, sent: list[Event]) -> list[Event]:
+        """The end of a response in which a call is too large, after these events."""
+        self.over = True
+        why = TOO_LARGE.format(tool=self.recorder.open.get(index) or "a tool", limit=self.plan.max_argument_bytes)
+        self.emit_failure(Failed("parameter_too_large", why), sent)
+        return sent
 
     def note_text(self, text: str) -> None:
         """Text came: the response is not only reasoning, and the text may have to be quoted."""
@@ -216,6 +215,7 @@ class Delivery:
             self.reasoning = None
         if self.keeps_text:
             self.raw_text.append(text)
+        self.notes_text = self.keeps_text or self.reasoning is not None
 
     def accept(self, event: Event, origin: str, out: list[Event]) -> None:
         """Emit an event, or defer it until it is known whether the upstream makes native calls."""
@@ -292,7 +292,7 @@ class Delivery:
             return
         self.natives += origin is NATIVE
         index = self.open_calls[origin, event.index] = self.started
-        self.started += 1
+        self.started, self.checks_output = self.started + 1, True
         started = CallStarted(index, event.id, name)
         self.recorder.observe(started)
         out.append(started)
@@ -374,7 +374,8 @@ class Delivery:
             return
         if self.plan.choice.mode == "required" and not self.recorder.calls:
             self.recorder.notes.append("a call was required and none was made")
-        self.explain_rejected(out)
+        if self.rejected or self.cut or self.unended:
+            self.explain_rejected(out)
         self.recorder.finish = self.find_reason(event.reason)
         out.append(Finished(self.recorder.finish, event.usage))
 
@@ -464,8 +465,8 @@ class Delivery:
             self.reader = None
             self.record_calls_in_text(self.calls_in_text or [])
             return
-        deferred, self.deferred = self.deferred or [], None
-        for event, origin in self.withdraw_unfinished(deferred):
+        deferred, self.deferred = self.deferred, None
+        for event, origin in self.withdraw_unfinished(deferred) if deferred else ():
             self.emit(event, origin, out)
 
     def withdraw_unfinished(self, deferred: list[tuple[Event, str]]) -> Iterator[tuple[Event, str]]:

@@ -12,8 +12,8 @@ response.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.clients import toolsets
@@ -47,22 +47,25 @@ from toolglot.wires.protocol import ClientRequest, Wire
 from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_not_carried, rename_tools
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Exchange:
+class Exchange(Struct, eq=False):
     """What was decided about one request, and what its response needs to know of it.
 
     ``client_request`` and ``prompted`` have lost their messages: nothing reads these again, agent histories are long,
     and an open response must not hold them. ``tools`` are those that calls are read with, ``names`` maps their names to
-    the client's. ``turn_key`` is set if reasoning signatures are kept for the client. ``fallback`` is the conversation
-    to send as text if native tools fail; None once the client has received something. ``remaining_events`` yields, at
-    the end of a relayed response, the events that the recorder has not seen. ``session_turn`` recognises the
-    conversation; ``chat_turn`` is set, instead of ``upstream_body``, if the upstream is stateful. ``before_end`` is
-    awaited before the client gets the end of the response.
+    the client's. ``turn_key`` is set if reasoning signatures are kept. ``fallback`` is the conversation to send as text
+    if native tools fail; None once the client has received something. ``remaining_events``: those not recorded yet.
+    ``session_turn`` recognises the conversation; ``chat_turn`` is set, instead of ``upstream_body``, if the upstream is
+    stateful. ``before_end`` is awaited before the client gets the end of the response.
     """
 
     wire: Wire
     upstream_wire: Wire
+    same_wire: bool
+    streamed: bool
+    stream_type: str
     context: GatewayContext
+    settings: Settings
+    source: Source
     recorder: RequestRecorder
     client_request: ClientRequest
     client_state: ClientState
@@ -72,7 +75,7 @@ class Exchange:
     is_large: bool
     choice: ToolChoice
     tools: tuple[Tool, ...]
-    names: Mapping[str, str]
+    names: Mapping[str, str] = NO_NAMES
     mapping: toolsets.ToolMapping | None = None
     guards: tuple[str, ...] = ()
     prompted: PromptedConversation | None = None
@@ -84,22 +87,6 @@ class Exchange:
     session_turn: SessionTurn | None = None
     chat_turn: ChatTurn | None = None
     before_end: Callable[[], Awaitable[None]] | None = None
-    same_wire: bool = field(init=False)
-    streamed: bool = field(init=False)
-    stream_type: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.same_wire = self.wire.name == self.upstream_wire.name
-        self.streamed = self.client_request.stream
-        self.stream_type = self.client_request.stream_type or self.wire.stream_type
-
-    @property
-    def settings(self) -> Settings:
-        return self.context.settings
-
-    @property
-    def source(self) -> Source:
-        return self.context.source
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -236,10 +223,16 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | Cap
         return route
     session = session if route.client else None
     route = experiment.enter(route)
+    wire, upstream_wire = request.wire, all_wires()[route.upstream.wire]
     exchange = Exchange(
-        wire=request.wire,
-        upstream_wire=all_wires()[route.upstream.wire],
+        wire,
+        upstream_wire,
+        same_wire=wire.name == upstream_wire.name,
+        streamed=client_request.stream,
+        stream_type=client_request.stream_type or wire.stream_type,
         context=context,
+        settings=settings,
+        source=context.source,
         recorder=recorder,
         client_request=client_request,
         client_state=state,
@@ -250,7 +243,6 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | Cap
         session_turn=recognise(request, conversation, route, context),
         choice=conversation.choice,
         tools=session.tools if session else conversation.tools,
-        names=NO_NAMES,
     )
     recorder.turn = exchange.session_turn
     _record_route(exchange)
@@ -318,7 +310,7 @@ def _find_quotations(exchange: Exchange, conversation: Conversation) -> Quotatio
     messages, session = conversation.messages, exchange.xml_session
     if session is not None and session.prompt_at is not None:  # its prompt teaches calls and is not quoted
         messages = (*messages[: session.prompt_at[0]], *messages[session.prompt_at[0] + 1 :])
-    names = (*(tool.name for tool in exchange.tools), *exchange.route.supported)
+    names = (*[tool.name for tool in exchange.tools], *exchange.route.supported)
     return find_quotations(list_quotable(messages), names, bool(exchange.settings.reading.shell))
 
 
@@ -379,7 +371,7 @@ def _encode_as_text(exchange: Exchange, conversation: Conversation, body: bytes 
     session, route = exchange.xml_session, exchange.route
     if session is not None and not route.upstream.coached and exchange.mapping is None:
         if body and exchange.same_wire and not route.extra:
-            return exchange.wire.adapt_request(body, route.model.model, without_tools=False)
+            return _adapt_model(exchange, conversation, body)
         return _encode_for_wire(exchange, conversation)
     conversation = _match_results(exchange, session.to_native(conversation) if session else conversation)
     if route.tool_mode is RELAY:  # past calls are rendered, no tools are taught
@@ -418,7 +410,16 @@ def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> 
         narrowed = restrict_tools(signed, _find_rule(exchange)) if signed.choice != ToolChoice() else signed
         if narrowed is not conversation:
             return _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
-    return exchange.wire.adapt_request(body, route.model.model, without_tools=route.mode == "off")
+    return _adapt_model(exchange, conversation, body)
+
+
+def _adapt_model(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
+    """The client's own bytes with the upstream's name of the model. Usually the client uses the same name, and the body
+    is not parsed again; but it may lack the default model, and half a surrogate pair is repaired."""
+    model, stripped = exchange.route.model.model, exchange.route.mode == "off"
+    same = model == conversation.model != exchange.settings.server.default_model
+    intact = same and not stripped and b"\\ud" not in body and b"\\uD" not in body
+    return body if intact else exchange.wire.adapt_request(body, model, without_tools=stripped)
 
 
 def _list_readable(exchange: Exchange, sent: tuple[Tool, ...]) -> tuple[Tool, ...]:

@@ -29,6 +29,10 @@ DELTAS: Final = (TextDelta, ReasoningDelta)
 EMPTY: Final = "The model's answer was empty."
 NO_TEXT: Final = "The model's answer holds reasoning or white space, but neither text nor a call."
 CUT_CALL: Final = "The call of {tool} was cut off before it was complete, and was not made."
+TOO_LARGE: Final = (
+    "The arguments of the model's call of {tool} are larger than {limit} bytes, which is the limit here"
+    " (tool_calling.max_parameter_bytes)."
+)
 MAX_REASON_CHARS: Final = 500
 """Limit for the description of what is wrong with a call."""
 UNFINISHED: Final = "upstream_closed"

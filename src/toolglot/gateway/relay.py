@@ -36,7 +36,7 @@ EDGE: Final = 3
 """How many bytes of an event delimiter may have come before its last byte."""
 UNRECORDED: Final = frozenset({Started, TextDelta, ReasoningDelta, CallArguments})
 """Events that the recorder ignores."""
-NO_FRAME: Final = (b"", b"\0")
+NO_FRAME: Final = (b"\0", b"\0")
 TRIES: Final = 4
 """How often per response a common frame of its events is searched."""
 LINES: Final = "application/x-ndjson"
@@ -52,7 +52,8 @@ class RelayedStream:
     decoded, only searched for the wire's ``stream_patterns``: content, until the first has come, and what may end the
     response. Events with a match are decoded, so that a response that is cut, empty or broken ends with an error, and
     nothing passes after the end. An event that differs from one without a match only inside one string (both have the
-    same *frame*) is not even searched. At the end, the first and the last chunks provide what the record needs.
+    same *frame*) is not even searched. The record needs the finish reason, which was decoded; if there was more to
+    record, the first and the last chunks are decoded for it at the end.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -61,6 +62,8 @@ class RelayedStream:
         self.common = self.patterns.common
         self.search: Callable[[bytes], object] = self.needs_decoding
         self.over = self.has_content = self.finished = False
+        self.ending: list[Event] = []
+        """What the last event was decoded into, if the decoder knows the finish reason."""
         self.first = b""
         self.recent: deque[bytes] = deque(maxlen=RECENT)
         self.frame = NO_FRAME
@@ -104,9 +107,9 @@ class RelayedStream:
         if not self.first:
             chunk = chunk.removeprefix(BOM)
             self.first = chunk
-        if self.search(chunk) or chunk.find(self.common) < 0 or chunk.find(self.delimiter, 0, -2) >= 0:
+        if chunk.find(self.delimiter, 0, -2) >= 0 or self.search(chunk) or chunk.find(self.common) < 0:
             chunk = self.filter_events(chunk)
-        elif self.tries and self.has_content and len(self.recent) == RECENT:
+        elif self.tries and self.has_content and not chunk.startswith(self.frame[0]) and len(self.recent) == RECENT:
             self.tries -= 1
             self.frame = find_frame(chunk, self.recent[-1])
         self.recent.append(chunk)
@@ -124,23 +127,41 @@ class RelayedStream:
         self.waiting, self.edge = [joined[size:]] if joined[size:] else [], joined[size:][-EDGE:]
         return joined[:size]
 
-    def filter_events(self, events: bytes) -> bytes:
-        """What may pass of these events: all up to the end of the response, or a failure in its place."""
+    def filter_events(self, data: bytes) -> bytes:
+        """What may pass of these events: all up to the end of the response, or a failure in its place.
+
+        Of a response with content only the last events need decoding; all others are searched in one go.
+        """
         out: list[bytes] = []
-        for event in split_events(events, self.lines):
-            if self.search(event):
-                if not self.decode(event, out):
-                    continue
-            elif event.find(self.common) < 0 and self.has_secrets(event):
-                continue
-            out.append(event)
+        (events, end), at = split_events(data, self.lines), 0
+        while at < len(events) and not (self.has_content or self.over):
+            self.filter_event(events[at] + end, out)
+            at += 1
+        if plain := events[at:-LAST]:
+            joined = end.join(plain) + end
+            if not self.over and not self.search(joined) and not [one for one in plain if self.common not in one]:
+                out.append(joined)
+                at += len(plain)
+        for event in events[at:]:
             if self.over:
                 break
+            self.filter_event(event + end, out)
         return b"".join(out)
+
+    def filter_event(self, event: bytes, out: list[bytes]) -> None:
+        """Append what may pass of an event to ``out``: all of it, nothing, or a failure in its place."""
+        if event == self.patterns.terminator and has_finish(self.decoder):
+            self.over, self.ending = True, self.decoder.close()
+            out.append(event)
+        elif self.search(event):
+            if self.decode(event, out):
+                out.append(event)
+        elif self.common in event or not self.has_secrets(event):
+            out.append(event)
 
     def decode(self, event: bytes, out: list[bytes]) -> bool:
         """Decode an event that may have content or end the response. Returns whether it may pass."""
-        events = self.decoder.feed(join_line_ends(event))
+        events = self.decoder.feed(join_line_ends(event) if b"\r" in event else event)
         last = events[-1] if events else None
         if self.finished and self.patterns.finish_is_final and self.adds_content(event):
             return False
@@ -148,10 +169,12 @@ class RelayedStream:
             self.has_content, self.search = True, self.patterns.may_end
         if not self.finished and not isinstance(last, Failed):
             last = self.check_finish(last) or last
-        self.over = isinstance(last, Finished)
         if isinstance(last, Failed):
             out.append(self.encode_failure(last))
-        return not isinstance(last, Failed)
+            return False
+        if isinstance(last, Finished):
+            self.over, self.ending = True, events if has_finish(self.decoder) else []
+        return True
 
     def has_secrets(self, event: bytes) -> bool:
         """Whether an event that does not belong to the wire contains a secret: it need not be the model's text."""
@@ -234,6 +257,8 @@ class RelayedStream:
     def read_ends(self) -> list[Event]:
         """The events of the first and the last chunks; none if no complete event of the end is known."""
         read = b"".join(self.recent)
+        if len(self.ending) == 1 and not self.patterns.may_be_recorded(self.first + read):
+            return self.ending
         for end in (*self.delimiters, b"\n"):  # the last one is the default
             if end in read:
                 break

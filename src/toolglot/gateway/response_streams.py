@@ -69,7 +69,8 @@ class TranslatedStream:
     def feed(self, chunk: bytes) -> bytes:
         if self.passthrough or self.steps:
             return self.convert(chunk, self.decoder.feed(chunk))
-        return escape_line_breaks(self.encoder.write(self.deliver_events(self.decoder.feed(chunk))))
+        written = self.encoder.write(self.deliver_events(self.decoder.feed(chunk)))
+        return written if written.isascii() else escape_line_breaks(written)
 
     def close(self) -> bytes:
         events = self.decoder.close()

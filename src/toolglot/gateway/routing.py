@@ -162,11 +162,9 @@ def choose_route(
     detected = mode != "off" and not client and _asks_for_tools(conversation, settings)
     mode = "native" if detected else mode
     tool_mode = _find_tool_mode(mode, bool(detected or client), conversation, settings)
-    parallel = _teaches_parallel(conversation, settings, model)
-    single = takes_one_call(conversation, settings)
-    supported = _list_supported(settings, detected)
-    decided = upstream, model, tool_mode, mode, model.dialect, parallel, single
-    route = Route(*decided, supported=supported, detected=detected)
+    parallel = _find_parallel(conversation, settings)
+    decided = upstream, model, tool_mode, mode, model.dialect, _teaches_parallel(model, parallel), parallel is False
+    route = Route(*decided, supported=_list_supported(settings, detected), detected=detected)
     if mode == AUTO and tool_mode is not RELAY and not upstream.coached:
         known = _apply_capabilities(route, conversation, settings, capabilities)
         if isinstance(known, CapabilitiesUnknown):
@@ -204,15 +202,14 @@ def _apply_capabilities(
     rule = capabilities.find_rule(upstream, model.model)
     if isinstance(rule, CapabilitiesUnknown):
         return rule
-    failure = capabilities.find_failure(upstream, model.model)
+    failure, parallel = capabilities.find_failure(upstream, model.model), _find_parallel(conversation, settings)
     route = structs.replace(route, rule=rule, failure=failure)
     if rule.dialect and not settings.set_dialect(conversation.model):
         model = replace(model, dialect=rule.dialect)
         route = structs.replace(route, dialect=rule.dialect, model=model)
     if rule.native and failure is None:
-        parallel = _teaches_parallel(conversation, settings, model, rule.parallel)
-        return structs.replace(route, tool_mode=NATIVE, parallel=parallel)
-    return structs.replace(route, parallel=_teaches_parallel(conversation, settings, model), extra=quirk_fields(rule))
+        return structs.replace(route, tool_mode=NATIVE, parallel=_teaches_parallel(model, parallel, rule.parallel))
+    return structs.replace(route, parallel=_teaches_parallel(model, parallel), extra=quirk_fields(rule))
 
 
 def _matters(conversation: Conversation, settings: Settings) -> bool:
@@ -240,15 +237,15 @@ def _has_own_tools(settings: Settings) -> bool:
 def _asks_for_tools(conversation: Conversation, settings: Settings) -> bool:
     """Whether a request without tools asks for something that the default tools do. Then calls to them are looked for
     in the answer; the request stays unchanged."""
-    tools, last = settings.tool_calling, conversation.messages[-1:]
+    tools, messages = settings.tool_calling, conversation.messages
     if conversation.tools or not tools.auto_detect or tools.supported_tools != USUAL_TOOLS:
         return False
-    if not last or last[0].role != "user":
+    if not messages or messages[-1].role != "user":
         return False
-    text = last[0].text[:INTENT_SCAN_CHARS].lower()
+    text = messages[-1].text[:INTENT_SCAN_CHARS].lower()
     # most texts contain none of the words, and a substring search is much faster than the regular expression
     return (
-        any(word in text for word in INTENT_WORDS)
+        any(map(text.__contains__, INTENT_WORDS))
         and INTENT.search(text) is not None
         and not concerns_tools(conversation)
     )
@@ -266,17 +263,16 @@ def concerns_tools(conversation: Conversation) -> bool:
     return False
 
 
-def _teaches_parallel(
-    conversation: Conversation, settings: Settings, model: ModelSettings, known: bool | None = None
-) -> bool:
+def _teaches_parallel(model: ModelSettings, allowed: bool | None, known: bool | None = None) -> bool:
     """Whether the prompt allows several calls: if requested, or if the model writes its own dialect. Other models are
     taught one call per message, which they do better; further calls that they make are delivered anyway.
 
     The dialect of clients that take one call per message teaches one.
     """
-    for choice in (_find_parallel(conversation, settings), known):
-        if choice is not None:
-            return choice
+    if allowed is None:
+        allowed = known
+    if allowed is not None:
+        return allowed
     return model.dialect != DEFAULT_DIALECT and _find_own_dialect(model.model) == model.dialect
 
 

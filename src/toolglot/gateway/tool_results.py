@@ -25,11 +25,13 @@ def match_results(
 
     Raises: ToolResultsError if a result belongs to no call.
     """
-    matcher = ToolResultMatcher(new_id)
     matched = list(messages)
-    for at, message in enumerate(matched):
-        if message.role in _ROLES:
-            matched[at] = matcher.match(message, at)
+    concerned = [at for at, message in enumerate(matched) if message.role in _ROLES]
+    if not concerned:
+        return tuple(matched), ()
+    matcher = ToolResultMatcher(new_id)
+    for at in concerned:
+        matched[at] = matcher.match(matched[at], at)
     return tuple(matched), tuple(matcher.notes)
 
 

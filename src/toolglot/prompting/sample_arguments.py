@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 _TEXTS: tuple[tuple[str, str, str], ...] = (
@@ -142,18 +143,30 @@ def _snake(key: str) -> str:
 def _text(key: str, schema: Mapping[str, Any], beside: str) -> str:
     if schema.get("format") in _FORMATS:
         return _FORMATS[schema["format"]]
+    pattern, values = _select_texts(beside)
     # a camel-case key must not match "file_path", which has its own example
     for spelled in dict.fromkeys((key, _snake(key).replace("file_path", "filepath"))):
-        for pattern, other, value in _TEXTS:
-            if re.fullmatch(pattern, spelled) and any(
-                re.fullmatch(other, word) or not other for word in beside.split()
-            ):
-                return value
+        found = re.fullmatch(pattern, spelled)
+        if found is not None and found.lastgroup:
+            return values[found.lastgroup]
     return "text"
 
 
+@lru_cache(maxsize=64)
+def _select_texts(beside: str) -> tuple[str, Mapping[str, str]]:
+    """One expression for the keys of all texts that fit a tool with these parameters, and the texts by its groups."""
+    fitting = {
+        f"text_{number}": (pattern, value)
+        for number, (pattern, other, value) in enumerate(_TEXTS)
+        if not other or any(re.fullmatch(other, word) for word in beside.split())
+    }
+    keys = "|".join(f"(?P<{group}>{pattern})" for group, (pattern, _) in fitting.items())
+    return keys, {group: value for group, (_, value) in fitting.items()}
+
+
 def _number(key: str, schema: Mapping[str, Any]) -> int | float:
-    value: int | float = next((value for pattern, value in _NUMBERS if re.fullmatch(pattern, _snake(key))), 1)
+    spelled = _snake(key)
+    value: int | float = next((value for pattern, value in _NUMBERS if re.fullmatch(pattern, spelled)), 1)
     for keyword, bound in (("minimum", max), ("maximum", min)):
         limit = schema.get(keyword)
         value = bound(value, limit) if isinstance(limit, (int, float)) else value

@@ -57,9 +57,7 @@ from toolglot.wires.protocol import ExtraEndpoint, Wire
 INTERNAL_ERROR = "Something went wrong here; the log knows more."
 TOKEN_LENGTH = 24
 TOKENS_AT_ONCE = 256
-KEY_HEADERS = ("x-api-key", "x-goog-api-key")
 DOUBLED_PREFIX = re.compile(r"^(?:/v1)+(?=/(?:v1|v1beta|api)/)")
-"""Some clients append ``/v1`` to a base URL that already has it."""
 CLIENT_CLOSED_REQUEST = 499
 """The status recorded when the client disconnected; it is never sent."""
 
@@ -126,7 +124,7 @@ class Gateway:
     async def answer(self, request: Request) -> Response | None:
         """Answer any request; errors are encoded in the client's wire."""
         request.id, request.key = identify(request, self.source), find_key(request)
-        request.path = DOUBLED_PREFIX.sub("", request.path)
+        request.path = normalize_path(request.path)
         (answer, wire), request.path_params = self.router.find(request.method, request.path)
         try:
             return await answer(request)
@@ -152,7 +150,8 @@ class Gateway:
         if it has none and a web page may have sent the request."""
         keys = self.settings.server.keys
         if not keys:
-            check_origin(*(request.headers.get(name, "") for name in ("host", "origin", "sec-fetch-site")))
+            given = request.headers.get
+            check_origin(given("host", ""), given("origin", ""), given("sec-fetch-site", ""))
         elif not admit(keys, request.key):
             raise AuthenticationError("No valid API key was presented." if request.key else "An API key is needed.")
 
@@ -183,7 +182,8 @@ class Gateway:
             recorder.owner = self.owner(request)
             self.admission.check_rate(request.key)
             body = await request.read()
-            await self.admission.enter()
+            if not self.admission.try_enter():
+                await self.admission.enter()
             entered = True
             self.telemetry.body(recorder, "request", body)
             mode = request.headers.get("x-toolglot-mode", "")
@@ -271,7 +271,7 @@ class Gateway:
         incoming = IncomingRequest(wire, body, recorder, path, mode, request.key, request.headers)
         large = len(body) >= offload.LARGE_REQUEST
         prepared = partial(prepare_with_tools if large else prepare, incoming, self.context)
-        exchange = await offload.run(large, prepared)
+        exchange = await offload.run(large, prepared) if large else prepared()
         if isinstance(exchange, CapabilitiesUnknown):
             upstream = exchange.upstream
             recorder.notes.clear()
@@ -410,6 +410,12 @@ def make_chain_secret(settings: Settings) -> bytes:
     return sha256("\0".join(["toolglot chain", *keys]).encode()).digest()
 
 
+@lru_cache(maxsize=256)
+def normalize_path(path: str) -> str:
+    """The path without a repeated ``/v1``: some clients append it to a base URL that already has it."""
+    return DOUBLED_PREFIX.sub("", path)
+
+
 def identify(request: Request, source: Source) -> str:
     """The request id that the client sent, or a new one."""
     given = request.headers.get(REQUEST_ID)
@@ -419,9 +425,8 @@ def identify(request: Request, source: Source) -> str:
 def find_key(request: Request) -> str:
     """The key that a client presents: in the header of any wire, or in the query."""
     headers = request.headers
-    for name in KEY_HEADERS:
-        if key := headers.get(name):
-            return key
+    if key := headers.get("x-api-key") or headers.get("x-goog-api-key"):
+        return key
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
 

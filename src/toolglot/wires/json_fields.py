@@ -14,7 +14,7 @@ import msgspec
 from toolglot.core.conversation import Tool, ToolChoice, Tools
 from toolglot.core.errors import RequestError
 from toolglot.core.events import CallEnded, CallRejected, Defect, Event, Reason
-from toolglot.core.json_numbers import decode, decode_allowing_nan, decode_tolerant, encode
+from toolglot.core.json_numbers import choose_decoder, decode, decode_allowing_nan, decode_tolerant, encode
 
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL)
 
@@ -43,7 +43,8 @@ def parse_body(body: bytes, read_tools: Callable[[Any], Any] | None = None) -> d
     try:
         written = _FIELDS.decode(body)
         tools = written.pop("tools", None) if read_tools else None
-        fields = {name: decode(bytes(value)) for name, value in written.items()}
+        read_value = choose_decoder(body)
+        fields = {name: read_value(value) for name, value in written.items()}
         if read_tools and tools is not None:
             read = _read_once if len(tools) <= _SHARED else _read_large_once
             fields["tools"] = read(bytes(tools), read_tools)

@@ -67,7 +67,7 @@ class StreamPatterns(Struct, frozen=True):
     ``common`` is in nearly every event. ``may_have_content``: the event may hold text or a call. ``may_end``: it may
     end the response, give a finish reason or be an error; it is called for every chunk and must be fast.
     ``terminator`` is appended if the stream stops after a finish reason without it. ``finish_is_final``: no content
-    follows a finish reason.
+    follows a finish reason. ``may_be_recorded``: the events may hold calls or usage, for the record.
     """
 
     common: bytes
@@ -75,6 +75,7 @@ class StreamPatterns(Struct, frozen=True):
     may_end: Callable[[bytes], object]
     terminator: bytes = b""
     finish_is_final: bool = False
+    may_be_recorded: Callable[[bytes], object] = bool
 
 
 UnstoredResponse = tuple[str, list[dict[str, Any]]]

@@ -91,8 +91,6 @@ class EventStream:
 
 def escape_line_breaks(written: bytes) -> bytes:
     """Escape characters of JSON that some clients treat as line ends."""
-    if written.isascii():
-        return written
     for character, escaped in LINE_BREAKS:
         if character in written:
             written = written.replace(character, escaped)
@@ -127,15 +125,19 @@ def find_end(data: bytes, lines: bool) -> int:
     return whole.end() if whole else 0
 
 
-def split_events(data: bytes, lines: bool) -> list[bytes]:
-    """Split into events, each with its delimiter."""
+def split_events(data: bytes, lines: bool) -> tuple[list[bytes], bytes]:
+    """Split into events. Returns them without their delimiter, and the delimiter. If they do not all end with the same
+    one, each keeps its own, and the delimiter is empty."""
     if lines or b"\r" not in data:
         end = b"\n" if lines else BLANK
-        *events, rest = data.split(end)
-        return [event + end for event in events] + ([rest] if rest else [])
+        events = data.split(end)
+        rest = events.pop()
+        if not rest:
+            return events, end
+        return [*(event + end for event in events), rest], b""
     bounds = [0, *(found.end() for found in _SEPARATOR.finditer(data))]
     rest = data[bounds[-1] :]
-    return [data[start:stop] for start, stop in pairwise(bounds)] + ([rest] if rest else [])
+    return [data[start:stop] for start, stop in pairwise(bounds)] + ([rest] if rest else []), b""
 
 
 def complete_event(data: bytes, lines: bool) -> bytes:

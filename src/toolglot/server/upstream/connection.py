@@ -356,22 +356,25 @@ class UpstreamConnection(asyncio.Protocol):
         self._socket = transport.get_extra_info("socket") if QUICK_ACK is not None else None
 
     def data_received(self, data: bytes) -> None:
-        if self._response is None:  # unsolicited data
+        response = self._response
+        if response is None:  # unsolicited data
             self.abort()
             return
-        if self._response.status:  # before that, the timeout is for the complete head, even if bytes trickle in
+        if response.status:  # before that, the timeout is for the complete head, even if bytes trickle in
             self._last_input = self.loop.time()
-        if self._reads % READS_PER_QUICK_ACK == 0:
+        response.feed(data)
+        if self._reads % READS_PER_QUICK_ACK == 0 and not response.ended:
             self._acknowledge()
         self._reads += 1
-        self._response.feed(data)
 
     def _acknowledge(self) -> None:
-        """Send a TCP acknowledgement at once. A server that does not set TCP_NODELAY waits for it before it sends the
-        next small segment, up to 40 ms."""
+        """Send a TCP acknowledgement at once, because more is to come. A server that does not set TCP_NODELAY waits for
+        it before it sends the next small segment, up to 40 ms."""
         if self._socket is not None and QUICK_ACK is not None:
-            with suppress(OSError):
+            try:
                 self._socket.setsockopt(socket.IPPROTO_TCP, QUICK_ACK, 1)
+            except OSError:  # the connection is closed
+                self._socket = None
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._timer is not None:

@@ -23,6 +23,10 @@ def may_end(event: bytes) -> object:
     return event.find(b"[DONE]") >= 0 or event.find(b'"error"') >= 0 or _may_finish(event)
 
 
+def may_be_recorded(events: bytes) -> bool:
+    return b'"usage"' in events or b'"tool_calls"' in events or b'"function_call"' in events
+
+
 def locate(model: str, *, stream: bool) -> str:
     return "/chat/completions"
 
@@ -35,7 +39,7 @@ WIRE = Wire(
     name=NAME,
     routes=("/v1/chat/completions", "/chat/completions"),
     stream_type="text/event-stream",
-    stream_patterns=StreamPatterns(b'"choices"', _CONTENT.search, may_end, terminator=DONE),
+    stream_patterns=StreamPatterns(b'"choices"', _CONTENT.search, may_end, DONE, may_be_recorded=may_be_recorded),
     tool_name_pattern=r"[a-zA-Z0-9_-]{1,64}",
     reasoning_fields=REASONING_FIELDS,
     carries=CARRIES,
