@@ -213,6 +213,16 @@ async def test_a_frozen_server_does_not_hold_up_closing(place: Place, own_server
         own_server.freeze(False)
 
 
+async def test_closing_while_watching_begins(place: Place) -> None:
+    for delay in (0.0, 0.001, 0.005, 0.01, 0.02, 0.05):
+        store = place.make()
+        watching = asyncio.create_task(store.watch(lambda topic: None))
+        await asyncio.sleep(delay)
+        await store.close()
+        async with asyncio.timeout(20):
+            await watching
+
+
 async def test_a_lock_of_another_session(place: Place) -> None:
     async with place.opened() as store:
         await store.add_session(session(), [node(b"k")])

@@ -37,11 +37,6 @@ TOPICS: Final = (ROLLOUT_CHANGED, KEYS_CHANGED, FAILURES_CHANGED)
 """What ``Store.watch`` reports changes of."""
 
 
-def make_id(now: float, random: bytes) -> str:
-    """An id of a record or session that sorts by time: the milliseconds, then random bytes, in hexadecimal."""
-    return f"{int(now * 1000):012x}{random.hex()}"
-
-
 class RecordRow(Struct, frozen=True, kw_only=True):
     """One request. ``id`` sorts by time and is the cursor of queries; ``data`` is the complete record as JSON."""
 
