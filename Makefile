@@ -14,7 +14,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-trace bench-local bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-xmlclients bench-xmlprompts clean
 
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured
 	$(BIN)/toolglot serve
@@ -73,6 +73,10 @@ bench-store: $(TEST)  ## cost of recording requests (gcc); ARGS=...
 # one streamed request: calls, modules, switches; ARGS='--list' names them
 bench-trace: $(TEST)  ## calls and module switches of one streamed request; ARGS=...
 	$(BIN)/python bench/trace.py $(ARGS)
+
+# kills processes that write, and PostgreSQL itself, 220 times for each engine; ARGS='--kills 1000 --engine sqlite' tries more
+bench-crashes: $(TEST)  ## kill -9 under load, both stores; ARGS=...
+	$(BIN)/python bench/store_crash.py $(ARGS)
 
 bench-xmlclients: $(TEST)  ## hostile calls for XML clients
 	$(BIN)/python bench/xmlclients.py

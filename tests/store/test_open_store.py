@@ -59,6 +59,16 @@ def test_other_urls_are_refused_without_being_quoted(url: str, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "rest", ["u:p@h/d", "u:p%40@[::1]:5432/d", "/d?host=/run/postgresql", "u:p@one:5432,two:5433/d", "h"]
+)
+def test_urls_of_postgresql(rest: str, tmp_path: Path) -> None:
+    for scheme in ("postgresql://", "postgres://"):
+        store = open_store(scheme + rest, state_folder=tmp_path, now=time.time)
+        assert store is not None
+        assert store.is_shared
+
+
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolglot.store.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"pip install 'toolglot\[postgres\]'"):

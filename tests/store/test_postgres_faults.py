@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
@@ -166,20 +167,19 @@ async def test_a_frozen_server_holds_up_nobody(place: Place, own_server: Postgre
         watching = asyncio.create_task(store.watch(reports.append))
         await until(lambda: len(reports) == len(TOPICS))
         await store.add_session(session(), [node(b"k")])
+        await asyncio.gather(*(store.list_keys() for _ in range(postgres.POOL_SIZE)))
         own_server.freeze(True)
         try:
-            work = [store.find_nodes([b"k"]) for _ in range(10)]
-            tasks = [
-                asyncio.create_task(one)
-                for one in (*work, store.acquire_lease("c", "me", 1), store.add_session(session("s2"), []))
-            ]
-            for task in tasks[:3]:
-                await asyncio.sleep(0.01)
+            work: list[Coroutine[Any, Any, Any]] = [store.find_nodes([b"k"]) for _ in range(10)]
+            work += [store.acquire_lease("c", "me", 1), store.add_session(session("s2"), [])]
+            tasks = [asyncio.create_task(one) for one in work]
+            await asyncio.sleep(0.05)
+            for task in tasks[:2]:
                 task.cancel()
             async with asyncio.timeout(20):
                 done = await asyncio.gather(*tasks, return_exceptions=True)
-            assert {type(one) for one in done[:3]} == {asyncio.CancelledError}
-            assert {type(one) for one in done[3:]} == {StoreError}
+            assert {type(one) for one in done[:2]} == {asyncio.CancelledError}
+            assert {type(one) for one in done[2:]} == {StoreError}
             reports.clear()
             fresh = place.make()
             async with asyncio.timeout(20):
@@ -211,6 +211,16 @@ async def test_a_frozen_server_does_not_hold_up_closing(place: Place, own_server
             await reading
     finally:
         own_server.freeze(False)
+
+
+async def test_closing_while_watching_begins(place: Place) -> None:
+    for delay in (0.0, 0.001, 0.005, 0.01, 0.02, 0.05):
+        store = place.make()
+        watching = asyncio.create_task(store.watch(lambda topic: None))
+        await asyncio.sleep(delay)
+        await store.close()
+        async with asyncio.timeout(20):
+            await watching
 
 
 async def test_a_lock_of_another_session(place: Place) -> None:

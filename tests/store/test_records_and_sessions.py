@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 import pytest
-from support.stores import Place, chat, node, record, session, store_fails
+from support.stores import Place, chat, make_id, node, record, session, store_fails
 
-from toolglot.store.interface import KeptValue, RecordQuery, make_id
+from toolglot.store.interface import KeptValue, RecordQuery
 
 ALL = RecordQuery(limit=1000)
 
@@ -72,9 +72,7 @@ async def test_a_record_is_found_by_id_before_request_id(place: Place) -> None:
 
 async def test_filters_and_cursors(place: Place) -> None:
     rows = [
-        record(
-            make_id(at, b"\x01"), model="ab"[at % 2], outcome=("ok", "failed", "refused")[at % 3], session=f"s{at % 5}"
-        )
+        record(make_id(at, "01"), model="ab"[at % 2], outcome=("ok", "failed", "refused")[at % 3], session=f"s{at % 5}")
         for at in range(60)
     ]
     async with place.opened() as store:
@@ -84,7 +82,7 @@ async def test_filters_and_cursors(place: Place) -> None:
         seen: list[str] = []
         while page := await store.list_records(b"anna", RecordQuery(limit=7, before=seen[-1] if seen else "")):
             seen += ids(page)
-            await store.add_records([record(make_id(1000 + len(seen), b""))])  # newer ones do not move the cursor
+            await store.add_records([record(make_id(1000 + len(seen)))])  # newer ones do not move the cursor
         assert seen == newest
         query = RecordQuery(limit=3, model="a", outcome="failed", session="s2", before=rows[50].id)
         expected = [row.id for row in rows[:50] if (row.model, row.outcome, row.session) == ("a", "failed", "s2")][::-1]
@@ -101,7 +99,7 @@ async def test_ids_sort_by_bytes_whatever_the_language_of_the_database(place: Pl
 
 
 async def test_sessions_are_paged_while_they_are_deleted(place: Place) -> None:
-    names = [make_id(at, b"x") for at in range(10)]
+    names = [make_id(at) for at in range(10)]
     async with place.opened() as store:
         for name in names:
             await store.add_session(session(name), [])

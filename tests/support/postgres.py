@@ -19,9 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -120,8 +120,7 @@ class PostgresServer:
         """kill -9 of all its processes."""
         assert self._process is not None
         children = _children(self._process.pid)
-        for process in (self._process.pid, *children):
-            os.kill(process, signal.SIGKILL)
+        _signal_all((self._process.pid, *children), signal.SIGKILL)
         self._process.wait(START_SECONDS)
         while any(map(_is_running, children)):
             time.sleep(0.01)
@@ -129,8 +128,8 @@ class PostgresServer:
     def freeze(self, frozen: bool) -> None:
         """Stop all processes of the server, or let them go on: connections stay, answers do not come."""
         assert self._process is not None
-        for process in (self._process.pid, *_children(self._process.pid)):
-            os.kill(process, signal.SIGSTOP if frozen else signal.SIGCONT)
+        number = signal.SIGSTOP if frozen else signal.SIGCONT
+        _signal_all((self._process.pid, *_children(self._process.pid)), number)
 
     def remove(self) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -217,6 +216,12 @@ def _end_with_parent() -> None:
 def _children(process: int) -> list[int]:
     listed = Path(f"/proc/{process}/task/{process}/children").read_text()
     return [int(child) for child in listed.split()]
+
+
+def _signal_all(processes: Iterable[int], number: signal.Signals) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
 
 
 def _is_running(process: int) -> bool:

@@ -49,6 +49,11 @@ class Place:
             await store.close()
 
 
+def make_id(now: float, ending: str = "") -> str:
+    """An id that sorts by time."""
+    return f"{int(now * 1000):012x}{ending}"
+
+
 def session(id: str = "s1", **fields: Any) -> SessionRow:
     given: dict[str, Any] = {
         "owner": b"anna",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,8 @@ SQLITE: Final = "sqlite:"
 POSTGRES: Final = ("postgresql://", "postgres://")
 NO_STORE: Final = "none"
 _FORMS: Final = "sqlite:PATH, postgresql://USER:PASSWORD@HOST/DATABASE or none"
+
+_HOST: Final = re.compile(r"(?:\[[^\]]+\]|[^:\[\]]*)(?::[0-9]+)?")
 
 
 def open_store(url: str, *, state_folder: Path, now: Callable[[], float]) -> Store | None:
@@ -48,8 +51,8 @@ def _read_path(path: str, state_folder: Path) -> Path:
 def _check_postgres(url: str) -> None:
     """The URL may hold a password, so no message quotes it."""
     try:
-        parts = urlsplit(url)
-        valid = parts.port != 0
+        hosts = urlsplit(url).netloc.rpartition("@")[2].split(",")
+        valid = all(map(_HOST.fullmatch, hosts))
     except ValueError:
         valid = False
     if not valid:

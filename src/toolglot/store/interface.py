@@ -37,11 +37,6 @@ TOPICS: Final = (ROLLOUT_CHANGED, KEYS_CHANGED, FAILURES_CHANGED)
 """What ``Store.watch`` reports changes of."""
 
 
-def make_id(now: float, random: bytes) -> str:
-    """An id of a record or session that sorts by time: the milliseconds, then random bytes, in hexadecimal."""
-    return f"{int(now * 1000):012x}{random.hex()}"
-
-
 class RecordRow(Struct, frozen=True, kw_only=True):
     """One request. ``id`` sorts by time and is the cursor of queries; ``data`` is the complete record as JSON."""
 
@@ -100,7 +95,7 @@ class Chat(Struct, frozen=True, kw_only=True):
 
 class ChainNode(Struct, frozen=True, kw_only=True):
     """A position in a conversation: the keyed hash of all its messages up to there, and the session it belongs to.
-    Key, session, chat and message identify a node; adding it again changes nothing.
+    Key, session, chat and message identify a node; adding it again sets its ``answer``.
 
     With a stateful upstream, ``chat`` is the chat that holds the conversation up to this position, ``message`` the id
     of the message that the next one has to follow, ``context`` the hash of the system prompt and tools the chat has.

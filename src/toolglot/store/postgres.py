@@ -118,7 +118,9 @@ class PostgresStore(SqlStore):
         for connection in self._listeners:
             connection.terminate()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=OPERATION_SECONDS)
+            _, late = await asyncio.wait(self._tasks, timeout=OPERATION_SECONDS)
+            for task in late:
+                task.cancel()
         pool, self._pool = self._pool, None
         if pool is not None:
             with suppress(*FAILURES):
@@ -146,6 +148,8 @@ class PostgresStore(SqlStore):
         connection = await asyncpg.connect(self._url, timeout=CONNECT_SECONDS, command_timeout=STATEMENT_SECONDS)
         self._listeners.add(connection)
         try:
+            if self._closed.is_set():
+                connection.terminate()
             await connection.add_listener(CHANNEL, report)
             for topic in TOPICS:
                 changed(topic)
