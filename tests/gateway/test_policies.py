@@ -45,7 +45,7 @@ def element(path: str) -> str:
 
 def ask(line: Line, stream: bool, parallel: bool | None = None) -> Exchange:
     asked = Message("user", (Text("go"),))
-    return line.ask(Conversation("m", (asked,), TOOLS, limits=Sampling(parallel_calls=parallel)), stream)
+    return line.ask(Conversation("m", (asked,), TOOLS, sampling=Sampling(parallel_calls=parallel)), stream)
 
 
 def tell(line: Line, exchange: Exchange, events: Iterable[Event]) -> list[Event]:

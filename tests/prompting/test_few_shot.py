@@ -98,7 +98,7 @@ def test_examples_stand_between_the_system_prompt_and_the_conversation() -> None
         '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>',
     ]
     assert spoken.messages[-1] == QUESTION
-    assert (spoken.tools, spoken.limits.temperature) == ((), 0.0)
+    assert (spoken.tools, spoken.sampling.temperature) == ((), 0.0)
 
 
 def test_every_example_fits_its_tool_and_differs_from_the_last() -> None:
@@ -132,9 +132,9 @@ def test_results_are_answered_without_tools_and_tags() -> None:
 def test_the_client_keeps_what_it_asked_for() -> None:
     mine = {"response_format": {"type": "json_object"}}
     spoken = render_for_small_model(
-        ask_for(QUESTION, extra=mine, limits=Sampling(temperature=0.7)), "hermes"
+        ask_for(QUESTION, extra=mine, sampling=Sampling(temperature=0.7)), "hermes"
     ).conversation
-    assert (spoken.extra, spoken.limits.temperature) == (mine, 0.7)
+    assert (spoken.extra, spoken.sampling.temperature) == (mine, 0.7)
 
 
 def test_a_dialect_without_a_grammar_is_taught_all_the_same() -> None:
@@ -146,7 +146,7 @@ def test_a_dialect_without_a_grammar_is_taught_all_the_same() -> None:
 def request(conversation: Conversation) -> dict[str, Any]:
     return {
         "messages": [{"role": message.role, "content": message.text} for message in conversation.messages],
-        "temperature": conversation.limits.temperature,
+        "temperature": conversation.sampling.temperature,
         **conversation.extra,
     }
 

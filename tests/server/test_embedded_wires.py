@@ -30,7 +30,7 @@ NO_LENGTH = {"openai_responses"}
 """Wires on which this server does not tell that an answer was cut by the limit."""
 
 TOKENS = 8
-LIMITS = Sampling(max_tokens=TOKENS, temperature=0.0)
+SAMPLING = Sampling(max_tokens=TOKENS, temperature=0.0)
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = (Tool("read", "Read a file", SCHEMA), Tool("list", "List a folder", SCHEMA))
 HELLO = Message("user", (Text("Say hello."),))
@@ -63,8 +63,8 @@ def check(told: list[Event], behind: str) -> None:
 @pytest.mark.parametrize("before", wire_names())
 def test_answers_of_a_real_server(before: str, behind: str, base_url: str) -> None:
     """Without tools: passed on where both ends speak one wire, translated elsewhere. With tools and results: read."""
-    plain = Conversation("m", (HELLO,), limits=LIMITS)
-    with_tools = Conversation("m", HISTORY, TOOLS, limits=LIMITS)
+    plain = Conversation("m", (HELLO,), sampling=SAMPLING)
+    with_tools = Conversation("m", HISTORY, TOOLS, sampling=SAMPLING)
 
     async def compare() -> None:
         told: dict[str, Any] = {"base_url": base_url, "upstream": {"wire": behind}, "mode": "native"}
@@ -81,7 +81,9 @@ def test_answers_of_a_real_server(before: str, behind: str, base_url: str) -> No
 
 @pytest.mark.parametrize("wire", SPOKEN)
 def test_a_stream_that_is_passed_on_is_in_the_servers_own_words(wire: str, base_url: str) -> None:
-    body = all_wires()[wire].encode_request(Conversation("m", (HELLO,), limits=LIMITS), stream=True, wants_usage=True)
+    body = all_wires()[wire].encode_request(
+        Conversation("m", (HELLO,), sampling=SAMPLING), stream=True, wants_usage=True
+    )
 
     async def compare() -> None:
         async with gateway(base_url=base_url, upstream={"wire": wire}) as gate:
@@ -107,7 +109,7 @@ def test_tools_as_text_behind_every_wire(behind: str, base_url: str) -> None:
         async with gateway(**told) as gate:
             for streamed in (True, False):
                 events = await ask(
-                    gate, all_wires()["openai_chat"], Conversation("m", HISTORY, TOOLS[:1], limits=LIMITS), streamed
+                    gate, all_wires()["openai_chat"], Conversation("m", HISTORY, TOOLS[:1], sampling=SAMPLING), streamed
                 )
                 check_order(events)
                 assert isinstance(events[-1], Finished) and events[-1].usage is not None
@@ -118,7 +120,7 @@ def test_tools_as_text_behind_every_wire(behind: str, base_url: str) -> None:
 
 def test_an_error_of_the_server_is_told_on_every_wire(base_url: str) -> None:
     """More than the server takes is its 400, whatever wire it was asked on."""
-    long = Conversation("m", (Message("user", (Text("word " * 20_000),)),), limits=LIMITS)
+    long = Conversation("m", (Message("user", (Text("word " * 20_000),)),), sampling=SAMPLING)
 
     async def compare() -> None:
         for behind in SPOKEN:

@@ -173,7 +173,7 @@ def test_what_the_package_asks_is_read(server: tuple[Replay, str], client: genai
     assert system.text == "be brief" and user.text == "hi"
     assert turn.parts == (Reasoning("", "//77Pj4=", "gemini"), ToolCall("call_1", "f", '{"a":1}'))
     assert tool.parts == (ToolResult("call_1", "f", (Text("no"),), error=True),)
-    assert asked.conversation.choice == ToolChoice.one("f") and asked.conversation.limits.max_tokens == 5
+    assert asked.conversation.choice == ToolChoice.one("f") and asked.conversation.sampling.max_tokens == 5
     assert [dict(tool.parameters) for tool in asked.conversation.tools] == [
         {"type": "object", "properties": {}},
         {"type": "object", "properties": {"a": {"type": "string"}}},

@@ -229,7 +229,7 @@ def test_a_request_written_again_is_the_same_request() -> None:
 )
 def test_choices(choice: object, expected: ToolChoice, parallel: bool | None) -> None:
     asked = decode(ask(tools=[READ], tool_choice=choice)).conversation
-    assert (asked.choice, asked.limits.parallel_calls) == (expected, parallel)
+    assert (asked.choice, asked.sampling.parallel_calls) == (expected, parallel)
     written = json.loads(wire.encode_request(asked, stream=False, wants_usage=True)).get(
         "tool_choice", {"type": "auto"}
     )
@@ -352,13 +352,13 @@ def test_only_what_the_wire_allows_is_sent() -> None:
         USER,
         tools=tools,
         choice=ToolChoice("auto", ("read",)),
-        limits=Sampling(7, 1.7, 0.5, 3, 42, ("\n", "END"), False),
+        sampling=Sampling(7, 1.7, 0.5, 3, 42, ("\n", "END"), False),
     )
     assert [tool["name"] for tool in told["tools"]] == ["read"] and told["tools"][0]["input_schema"]["type"] == "object"
     assert told["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
     assert told["temperature"] == 1.0 and told["stop_sequences"] == ["END"] and told["top_k"] == 3
     assert "top_p" not in told and "seed" not in told and "stream" not in told
-    assert encode(USER, limits=Sampling(top_p=0.5))["top_p"] == 0.5
+    assert encode(USER, sampling=Sampling(top_p=0.5))["top_p"] == 0.5
 
 
 # replies, read

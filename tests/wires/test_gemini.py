@@ -123,7 +123,7 @@ def test_every_kind_of_part_is_read_in_both_spellings(snake: bool) -> None:
     assert last.parts == (Text("Do"), Reasoning("", "AAAA", "gemini"), Text("ne"))
     conversation = asked.conversation
     assert conversation.choice == ToolChoice.one("read")
-    assert conversation.limits == Sampling(5, 0.5, 0.25, 3, 7, ("x",))
+    assert conversation.sampling == Sampling(5, 0.5, 0.25, 3, 7, ("x",))
     assert [tool.name for tool in conversation.tools] == ["read", "write"]
     assert conversation.tools[1].parameters == {"a_b": 1}
     assert asked.stream and asked.memory == {"thoughts": True, "list": False} and not asked.stream_type

@@ -119,7 +119,7 @@ def test_a_wire_declares_no_unknown_field(wire: str) -> None:
 def test_a_wire_encodes_what_it_declares(wire: str, field: str) -> None:
     plain = Conversation("m", (ASKED,), (READ, WRITE))
     if field in Sampling.__struct_fields__:
-        changed = replace(plain, limits=replace(plain.limits, **{field: SAMPLES[field]}))
+        changed = replace(plain, sampling=replace(plain.sampling, **{field: SAMPLES[field]}))
     else:
         changed = replace(plain, **{field: SAMPLES[field]})
     before, after = (all_wires()[wire].encode_request(one, stream=False, wants_usage=False) for one in (plain, changed))
@@ -332,14 +332,14 @@ TAKEN: dict[str, Sampling] = {
 def test_14_sampling(upstream: str) -> None:
     """What a wire has no word for is not sent, and what it has a limit for is kept within."""
     line = Line("gemini" if upstream != "gemini" else "ollama", upstream)
-    asked = Conversation("m", (ASKED,), (READ,), limits=KNOBS)
-    assert line.arrive(line.ask(asked, False)).limits == TAKEN[upstream]
+    asked = Conversation("m", (ASKED,), (READ,), sampling=KNOBS)
+    assert line.arrive(line.ask(asked, False)).sampling == TAKEN[upstream]
 
 
 @pytest.mark.parametrize("upstream", wire_names())
 def test_14_a_note_names_every_lost_limit(upstream: str) -> None:
     line = Line("gemini" if upstream != "gemini" else "ollama", upstream)
-    exchange = line.ask(Conversation("m", (ASKED,), (READ,), limits=KNOBS), False)
+    exchange = line.ask(Conversation("m", (ASKED,), (READ,), sampling=KNOBS), False)
     lost = [name for name in ("top_k", "seed", "stop") if name not in all_wires()[upstream].carries]
     assert exchange.recorder.notes == ([f"not carried to another wire: {', '.join(lost)}"] if lost else [])
 

@@ -119,7 +119,7 @@ def test_every_kind_of_message_is_read() -> None:
     assert assistant.parts == (Reasoning("hm"), ToolCall("call_2_0", "read", '{"a":"ä"}'), ToolCall("c", "read", "{}"))
     assert tool.parts == (ToolResult("", "read", (Text("out"),)),)
     assert last.parts == (ToolResult("c", "read", (Text("gone"),), True),)
-    assert asked.stream and asked.wants_usage and asked.conversation.limits == Sampling(temperature=0, stop=("x",))
+    assert asked.stream and asked.wants_usage and asked.conversation.sampling == Sampling(temperature=0, stop=("x",))
     assert asked.conversation.extra == {"think": True, "options": {"num_predict": -1, "num_ctx": 9}}
     assert not decode(ask(stream=False)).stream
 

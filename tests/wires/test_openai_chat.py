@@ -128,7 +128,7 @@ def test_a_request_written_again_is_the_same_request() -> None:
 def test_the_newer_name_of_the_limit_is_kept() -> None:
     asked = decode(ask(max_completion_tokens=7)).conversation
     again = json.loads(wire.encode_request(asked, stream=False, wants_usage=False))
-    assert asked.limits.max_tokens == again["max_completion_tokens"] == 7 and "max_tokens" not in again
+    assert asked.sampling.max_tokens == again["max_completion_tokens"] == 7 and "max_tokens" not in again
 
 
 def test_what_results_hold_elsewhere_finds_a_place() -> None:

@@ -83,7 +83,7 @@ def exchange_between(client: str, upstream: str, asked: Conversation, stream: bo
     if client == "gemini":
         thinking = {"thinkingConfig": {"includeThoughts": True}}
         asked = Conversation(
-            asked.model, asked.messages, asked.tools, asked.choice, asked.limits, {"generationConfig": thinking}
+            asked.model, asked.messages, asked.tools, asked.choice, asked.sampling, {"generationConfig": thinking}
         )
     wire = all_wires()[client]
     body = wire.encode_request(asked, stream=stream, wants_usage=True)
@@ -104,7 +104,7 @@ def view_request(conversation: Conversation) -> dict[str, Any]:
         "results": [("".join(p.text for p in one.content if isinstance(p, Text)), one.error) for one in results],
         "images": [image.data for image in images],
         "tools": [(tool.name, tool.description, dict(tool.parameters)) for tool in conversation.tools],
-        "limits": conversation.limits,
+        "sampling": conversation.sampling,
     }
 
 

@@ -81,9 +81,9 @@ def render_for_small_model(conversation: Conversation, dialect: str) -> Prompted
 
     Parameters, result and errors are those of ``render_as_text``. A temperature that the client sets stays.
     """
-    limits = conversation.limits
-    if limits.temperature is None:
-        conversation = replace(conversation, limits=replace(limits, temperature=0.0))
+    sampling = conversation.sampling
+    if sampling.temperature is None:
+        conversation = replace(conversation, sampling=replace(sampling, temperature=0.0))
     tools = list_offered_tools(conversation, dialect)
     # this module describes the tools itself, or not at all if they must not be called
     without_tools = render_as_text(replace(conversation, choice=ToolChoice("none")), dialect)

@@ -223,13 +223,14 @@ class Interject(Protocol):
 
 
 CARRIED_FIELDS: Final = (
-    *(name for name in Conversation.__struct_fields__ if name != "limits"),
+    *(name for name in Conversation.__struct_fields__ if name != "sampling"),
     *Sampling.__struct_fields__,
 )
-"""The fields of a request, with the limits one by one.
+"""The fields of a request, with the sampling parameters one by one.
 
-``Wire.carries`` maps each field that the wire transports to a restriction, or to an empty string. A limit that is
-missing there is lost, with a note (``translation.list_not_carried``). The table in the docs is made of it, too.
+``Wire.carries`` maps each field that the wire transports to a restriction, or to an empty string. A sampling
+parameter that is missing there is lost, with a note (``translation.list_not_carried``). The table in the docs is made
+of it, too.
 """
 
 FindResponse = Callable[[str], tuple[bytes, bytes] | None]
