@@ -30,7 +30,7 @@ from toolglot.core.events import (
     ReasoningDelta,
     TextDelta,
 )
-from toolglot.core.options import Options
+from toolglot.core.options import Options, check_dialect, check_flag, check_type
 from toolglot.dialects.records import all_dialects
 from toolglot.dialects.spec import Dialect
 from toolglot.prompting.call_writer import parse_tools, write_call
@@ -68,11 +68,15 @@ def write(
     Returns: the call in the dialect, or in a JSON form if the dialect cannot carry the arguments.
 
     Raises:
-        UsageError: ``dialect`` is neither a dialect nor a known model.
+        UsageError: ``dialect`` is neither a dialect nor a known model, or an argument has the wrong type.
         ToolSchemaError: a tool definition is invalid.
     """
-    text = arguments if isinstance(arguments, str) else json.dumps(dict(arguments), ensure_ascii=False)
-    return write_call(dialect, name, text, parse_tools(tools))
+    check_dialect(dialect)
+    check_type(name, str, "name", "the name of a tool")
+    if not isinstance(arguments, str):
+        check_type(arguments, Mapping, "arguments", "JSON text or a mapping")
+        arguments = json.dumps(dict(arguments), ensure_ascii=False)
+    return write_call(dialect, name, arguments, parse_tools(tools))
 
 
 def teach(tools: Sequence[Mapping[str, Any]], dialect: str = "hermes", parallel: bool = False) -> str:
@@ -86,9 +90,11 @@ def teach(tools: Sequence[Mapping[str, Any]], dialect: str = "hermes", parallel:
     Returns: the section, or "" if there are no tools.
 
     Raises:
-        UsageError: ``dialect`` is neither a dialect nor a known model.
+        UsageError: ``dialect`` is neither a dialect nor a known model, or an argument has the wrong type.
         ToolSchemaError: a tool definition is invalid.
     """
+    check_dialect(dialect)
+    check_flag(parallel, "parallel")
     return tool_prompt(parse_tools(tools), dialect, parallel=parallel)
 
 

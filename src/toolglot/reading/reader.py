@@ -25,7 +25,7 @@ from toolglot.core.events import (
     Span,
     TextDelta,
 )
-from toolglot.core.options import Options, check_names
+from toolglot.core.options import Options, check_dialect, check_flag, check_names, check_type
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations
 from toolglot.core.schema.toolset import CompiledTools, compile_declared
 from toolglot.dialects.partial_call import AnswerState
@@ -54,27 +54,14 @@ class ReadOptions(TypedDict, total=False):
     patterns: Mapping[str, bool | float | None] | None
 
 
-def build_options(
-    *,
-    supported_tools: Collection[str] = (),
-    shell: Collection[str] = (),
-    shell_syntax: Collection[str] = (),
-    thresholds: Mapping[str, float] | None = None,
-    patterns: Mapping[str, bool | float | None] | None = None,
-    **others: Any,
-) -> Options:
+def build_options(*, patterns: Mapping[str, bool | float | None] | None = None, **others: Any) -> Options:
     """Build ``Options`` from keyword arguments. Raises ``UsageError`` for a wrong value."""
     unknown = others.keys() - ReadOptions.__annotations__
     if unknown:
         raise TypeError(f"Reader() got an unexpected keyword argument {min(unknown)!r}")
-    return Options(
-        supported_tools=check_names(supported_tools, "supported_tools"),
-        shell=check_names(shell, "shell"),
-        shell_syntax=check_names(shell_syntax, "shell_syntax"),
-        thresholds=thresholds or {},
-        patterns=read_patterns(patterns),
-        **others,
-    )
+    if others.get("thresholds", {}) is None:
+        del others["thresholds"]
+    return Options(patterns=read_patterns(patterns), **others)
 
 
 class Reader:
@@ -99,11 +86,14 @@ class Reader:
         quoted: Collection[str] = (),
         **keywords: Unpack[ReadOptions],
     ) -> None:
-        if not isinstance(dialect, str):
-            raise UsageError(f"dialect is the name of a dialect or a model, not {dialect!r}")
-        if options is not None and keywords:
+        check_dialect(dialect)
+        if options is None:
+            options = build_options(**keywords)
+        elif keywords:
             raise UsageError("options are given as an Options object or as keyword arguments, not as both")
-        options = options or build_options(**keywords)
+        check_type(options, Options, "options", "an Options object")
+        if new_id is not None and not callable(new_id):
+            raise UsageError(f"new_id is {new_id!r}; it must be a function that returns an id")
         numbers = count(1)
         compiled = tools if isinstance(tools, CompiledTools) else compile_declared(tools, options.supported_tools)
         found = find_quotations(check_names(quoted, "quoted"), compiled.names, bool(options.shell))
@@ -160,6 +150,7 @@ class Reader:
         """End the answer and return the last events; ``truncated``: the upstream reports that it was cut."""
         if self._closed:
             raise UsageError("the reader is closed: one reader reads one answer")
+        check_flag(truncated, "truncated")
         self._closed = True
         self._source.end(truncated)
         next(self._steps, None)
