@@ -359,13 +359,13 @@ def test_an_argument_may_be_called_like_all_of_them() -> None:
     assert dict(found[0]) == {"why": "x", **args}
 
 
-# The writer of the records
+# The writer
 
 MARKED_UP = [dialect.name for dialect in all_dialects() if isinstance(dialect.call.body, TaggedParameters)]
 
 
 @pytest.mark.parametrize("dialect", MARKED_UP)
-def test_what_the_records_write_is_read_with_undeclared_and_reordered_arguments(dialect: str) -> None:
+def test_what_is_written_is_read_with_undeclared_and_reordered_arguments(dialect: str) -> None:
     offered = [Tool(entry["name"], "", entry["parameters"]) for entry in TOOLS]
     for content in CONTENTS:
         for pairs in (

@@ -53,7 +53,7 @@ TREE = Tool(
     },
 )
 TOOLS = (WEATHER, WRITE, NOTHING, CHOICES, NESTED, TREE)
-SPOKEN = [record.name for record in all_dialects() if build_grammar(TOOLS, record.name, required=True, parallel=False)]
+SPOKEN = [spec.name for spec in all_dialects() if build_grammar(TOOLS, spec.name, required=True, parallel=False)]
 
 
 def define(tools: tuple[Tool, ...]) -> list[dict[str, Any]]:

@@ -26,8 +26,8 @@ from toolglot.core.conversation import (
 from toolglot.core.tool_names import assign_names
 from toolglot.prompting.call_writer import resolve_dialect
 from toolglot.prompting.conversation import render_as_text, tool_prompt, write_result
+from toolglot.prompting.example_arguments import make_example_arguments
 from toolglot.prompting.mark_escaping import choose_break_character, get_mark_escaper
-from toolglot.prompting.sample_arguments import make_example_arguments
 from toolglot.prompting.tool_listing import list_tools, write_examples
 
 NAMES = [dialect.name for dialect in toolglot.list_dialects()]
@@ -382,11 +382,11 @@ def assert_harmless(text: str, dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_no_sample_of_any_dialect_survives_being_quoted(dialect: str) -> None:
-    record = resolve_dialect(dialect)
+    spec = resolve_dialect(dialect)
     for spoken in (dialect, "hermes", "roo_xml"):
-        assert_harmless(record.sample, spoken)
-        assert_harmless(record.sample.replace("get_weather", "launch"), spoken)
-        assert_harmless(f"As I said:\n\n{record.sample}\n\nRight?", spoken)
+        assert_harmless(spec.sample, spoken)
+        assert_harmless(spec.sample.replace("get_weather", "launch"), spoken)
+        assert_harmless(f"As I said:\n\n{spec.sample}\n\nRight?", spoken)
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])

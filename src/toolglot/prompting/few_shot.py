@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolChoice
 from toolglot.prompting.conversation import PromptedConversation, list_offered_tools, render_as_text, write_call
+from toolglot.prompting.example_arguments import properties_of, type_of
 from toolglot.prompting.grammar import build_grammar
-from toolglot.prompting.sample_arguments import properties_of, type_of
 
 EXAMPLES_PER_TOOL = 2
 """With a single example, the model copies its values into the answer more often."""

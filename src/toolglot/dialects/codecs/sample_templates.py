@@ -1,6 +1,6 @@
 """Writes arguments in the format of a dialect's sample.
 
-Strategy. Every record has a sample, the call ``get_weather(city="Oslo")`` as the dialect writes it. That text is the
+Strategy. Every dialect has a sample, the call ``get_weather(city="Oslo")`` as the dialect writes it. That text is the
 template: its name, key and value are replaced, and everything around them stays. Quotes, assignment signs and
 separators are taken from the sample too, so a new dialect can write as soon as it can read. What a template cannot
 express is written a second time with every special character escaped, and a third time as arguments in a string; the
