@@ -314,7 +314,7 @@ def test_a_file_names_upstreams_and_models(tmp_path: Path) -> None:
 def test_a_name_finds_its_model(tmp_path: Path, asked: str, upstream: str, model: str, dialect: str, mode: str) -> None:
     settings = load({}, ENVIRON, toml(tmp_path, HOUSE))
     found, place = settings.model_for(asked)
-    assert found == ModelSettings(asked, upstream, model, dialect, mode)
+    assert found == ModelSettings(name=asked, upstream=upstream, model=model, dialect=dialect, mode=mode)
     assert place.name == upstream
 
 
@@ -343,7 +343,7 @@ def test_a_name_without_end_is_nobodys() -> None:
 
 
 def test_many_names_are_not_all_listed() -> None:
-    settings = Settings(models=tuple(ModelSettings(f"m{number}") for number in range(50)))
+    settings = Settings(models=tuple(ModelSettings(name=f"m{number}") for number in range(50)))
     with pytest.raises(UnknownModelError, match=r"m19 and 30 more$"):
         settings.model_for("x")
 

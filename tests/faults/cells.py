@@ -108,7 +108,9 @@ def settle(port: int, closed_port: int) -> Settings:
             for mode in MODES:
                 named = f"{kind}.{mode}.{wire}.*"
                 how = "text" if mode == "text" else "native"
-                models.append(ModelSettings(named, upstream=f"{kind}-{wire}", model="*", mode=how, dialect="hermes"))
+                models.append(
+                    ModelSettings(name=named, upstream=f"{kind}-{wire}", model="*", mode=how, dialect="hermes")
+                )
 
     return replace(settings, upstreams=tuple(upstreams), models=tuple(models))
 

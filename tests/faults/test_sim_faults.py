@@ -35,7 +35,11 @@ async def simulated() -> AsyncIterator[tuple[int, Records]]:
             upstreams = [replace(upstream, name=kind, read_timeout=timeout) for kind, timeout in TIMEOUTS.items()]
             models = [
                 ModelSettings(
-                    f"{kind}.{mode}.*", kind, "*", mode="text" if mode == "text" else "native", dialect="hermes"
+                    name=f"{kind}.{mode}.*",
+                    upstream=kind,
+                    model="*",
+                    mode="text" if mode == "text" else "native",
+                    dialect="hermes",
                 )
                 for kind in TIMEOUTS
                 for mode in MODES

@@ -171,7 +171,7 @@ def test_addresses_and_kinds_of_streams(root: str) -> None:
 
 def told_by_gemini(events: list[Event], stream: bool) -> bytes:
     wire, answerer = all_wires()["gemini"], ResponseIdentity("1", 1, "m")
-    asked = ClientRequest(Conversation("m", ()), stream, memory={"thoughts": True})
+    asked = ClientRequest(conversation=Conversation("m", ()), stream=stream, memory={"thoughts": True})
     return wire.open_encoder(answerer, asked).write(events) if stream else wire.encode_response(events, answerer, asked)
 
 

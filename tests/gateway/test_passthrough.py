@@ -231,7 +231,7 @@ def carry_on(wire: str, pieces: list[bytes], unchanged: bool = True) -> list[byt
 
 
 def write(wire: str, events: Sequence[Event]) -> list[bytes]:
-    asked = ClientRequest(Conversation("m", ()), stream=True, memory={"thoughts": True})
+    asked = ClientRequest(conversation=Conversation("m", ()), stream=True, memory={"thoughts": True})
     writer = all_wires()[wire].open_encoder(ResponseIdentity("7", 0, "their-name"), asked)
     return [writer.write([event]) for event in events]
 
@@ -411,7 +411,7 @@ def test_a_message_that_is_taken_up_is_one_message(said: str) -> None:
 
 
 def test_raw_text_for_a_custom_tool_passes() -> None:
-    asked = ClientRequest(Conversation("m", ()), stream=True, memory={"custom": frozenset(("patch",))})
+    asked = ClientRequest(conversation=Conversation("m", ()), stream=True, memory={"custom": frozenset(("patch",))})
     writer = all_wires()["openai_responses"].open_encoder(ResponseIdentity("7", 0, "their-name"), asked)
     call = (CallStarted(0, "c", "patch"), CallArguments(0, '{"input":"*** Begin'), CallArguments(0, ' Patch"}'))
     events: tuple[Event, ...] = (*call, CallEnded(0), Finished("tool_calls"))

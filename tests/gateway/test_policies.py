@@ -184,7 +184,7 @@ def test_a_native_answer_holds_nothing_back(upstream: str) -> None:
     exchange = ask(line, True)
     stream = open_stream(exchange)
     writer = all_wires()[upstream].open_encoder(
-        ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), True, True)
+        ResponseIdentity("1", 1, "m"), ClientRequest(conversation=Conversation("m", ()), stream=True, wants_usage=True)
     )
     for word in ("I ", "read ", "it", " now."):
         assert word.encode() in stream.feed(writer.write([TextDelta(word)]))
@@ -334,7 +334,9 @@ def test_a_stream_without_a_finish_fails(said: str, mode: str, client: str, upst
     line = Line(client, upstream, mode)
     exchange = ask(line, True)
     stream, reader = open_stream(exchange), line.client.open_decoder(line.source.token)
-    writer = line.upstream.open_encoder(ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), True, True))
+    writer = line.upstream.open_encoder(
+        ResponseIdentity("1", 1, "m"), ClientRequest(conversation=Conversation("m", ()), stream=True, wants_usage=True)
+    )
     sent = stream.feed(writer.write(pieces(said))) + stream.close()
     told = [*reader.feed(sent), *reader.close()]
     assert isinstance(told[-1], Failed) and exchange.recorder.error == "upstream_closed"

@@ -331,7 +331,9 @@ def test_the_same_words_at_another_place_are_another_answer() -> None:
 @pytest.mark.parametrize("upstream", SEALING)
 def test_a_gateway_keeps_seals_by_the_key_of_the_client(upstream: str, stream: bool) -> None:
     wire, replay = all_wires()[upstream], Replay()
-    asked = ClientRequest(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
+    asked = ClientRequest(
+        conversation=Conversation("m", ()), stream=stream, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
     events, answerer = [*SEALED["text_call"](upstream), Finished("tool_calls")], ResponseIdentity("1", 1, "m")
     replay.body = (
         wire.open_encoder(answerer, asked).write(events) if stream else wire.encode_response(events, answerer, asked)

@@ -111,7 +111,9 @@ def test_a_byte_order_mark_is_taken_off(wire: str, cut: int) -> None:
 def test_an_empty_answer_is_an_error(wire: str, said: list[Event]) -> None:
     failed = read(wire, pass_on(wire, frames_of(wire, [*said, Finished("stop", USAGE)])))[-1]
     assert isinstance(failed, Failed)
-    asked = ClientRequest(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
+    asked = ClientRequest(
+        conversation=Conversation("m", ()), stream=False, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
     body = all_wires()[wire].encode_response([*said, Finished("stop", USAGE)], ResponseIdentity("1", 1, "m"), asked)
     with pytest.raises(UpstreamError) as raised:
         reply(relay(wire, stream=False), body)
@@ -127,7 +129,9 @@ def test_a_whole_answer_that_is_none_is_an_error(wire: str, body: bytes) -> None
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_healthy_whole_answer_passes_however_it_is_laid_out(wire: str) -> None:
-    asked = ClientRequest(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
+    asked = ClientRequest(
+        conversation=Conversation("m", ()), stream=False, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
     body = all_wires()[wire].encode_response(ANSWER, ResponseIdentity("1", 1, "m"), asked)
     laid_out = json.dumps(json.loads(body), indent=2).encode()
     assert reply(relay(wire, stream=False), laid_out) is laid_out

@@ -45,7 +45,9 @@ def relay(wire: str, stream: bool = True) -> Exchange:
 
 def frames_of(wire: str, events: list[Event]) -> list[bytes]:
     """An answer as a server writes it, event by event."""
-    asked = ClientRequest(Conversation("m", ()), True, True, memory={"thoughts": True, "list": False})
+    asked = ClientRequest(
+        conversation=Conversation("m", ()), stream=True, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
     writer = all_wires()[wire].open_encoder(ResponseIdentity("1", 1234567890, "m"), asked)
     return [frame for event in events if (frame := writer.write([event]))]
 
@@ -147,7 +149,9 @@ def test_nothing_came(wire: str) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_whole_answer(wire: str) -> None:
     exchange = relay(wire, stream=False)
-    asked = ClientRequest(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
+    asked = ClientRequest(
+        conversation=Conversation("m", ()), stream=False, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
     answerer = ResponseIdentity("1", 1234567890, "m")
     body = all_wires()[wire].encode_response([TextDelta("hi"), Finished("length", USAGE)], answerer, asked)
     assert reply(exchange, body) is body

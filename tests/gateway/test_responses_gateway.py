@@ -313,7 +313,10 @@ def test_a_request_that_grows_too_large_is_refused() -> None:
 
 def told_by(upstream: str, events: list[Event], stream: bool) -> bytes:
     wire = all_wires()[upstream]
-    answerer, asked = ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), stream, True)
+    answerer, asked = (
+        ResponseIdentity("1", 1, "m"),
+        ClientRequest(conversation=Conversation("m", ()), stream=stream, wants_usage=True),
+    )
     return wire.open_encoder(answerer, asked).write(events) if stream else wire.encode_response(events, answerer, asked)
 
 
@@ -355,7 +358,7 @@ def test_a_chat_client_before_a_responses_upstream(name: str, stream: bool) -> N
 def test_a_responses_client_before_a_responses_upstream(stream: bool) -> None:
     """Custom tools, namespaces and seals go through as they are, though calls are looked for in the text."""
     custom = ClientRequest(
-        Conversation("m", ()),
+        conversation=Conversation("m", ()),
         memory={
             "custom": frozenset(("apply_patch",)),
             "namespaces": {"agents__spawn_agent": ("agents", "spawn_agent")},

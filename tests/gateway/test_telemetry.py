@@ -82,7 +82,7 @@ ANSWER: tuple[Event, ...] = (
     CallArguments(0, "{}"),
     CallEnded(0, "hermes", 0.9, ("unquoted_key", "single_quotes")),
     CallRejected("<x>", Reason.TRUNCATED, "write"),
-    Finished("tool_calls", Usage(1, 2, 3)),
+    Finished("tool_calls", Usage(input_tokens=1, output_tokens=2, total_tokens=3)),
 )
 
 

@@ -172,7 +172,7 @@ def test_an_upstream_of_any_wire_is_offered_the_tools_of_its_model(wire: str, st
 
     async def reply(request: web.Request) -> web.Response:
         asked_of.append(await request.json())
-        asked = ClientRequest(Conversation("m", ()))
+        asked = ClientRequest(conversation=Conversation("m", ()))
         if not streamed:
             return web.Response(body=spoken.encode_response(answer, ResponseIdentity("1", 0, "m"), asked))
         body = spoken.open_encoder(ResponseIdentity("1", 0, "m"), asked).write(answer)

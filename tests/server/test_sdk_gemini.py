@@ -27,7 +27,7 @@ from toolglot.wires.gemini import WIRE as wire
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "m")
-THINKING = ClientRequest(Conversation("m", ()), memory={"thoughts": True, "list": False})
+THINKING = ClientRequest(conversation=Conversation("m", ()), memory={"thoughts": True, "list": False})
 TOLD: dict[str, list[Event]] = {
     **ANSWERS,
     "sealed": [ReasoningDelta("hm"), ReasoningSigned("SEAL", "openai_responses"), *call(0), Finished("tool_calls")],

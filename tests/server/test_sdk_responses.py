@@ -19,7 +19,9 @@ from toolglot.wires.openai_responses.response_encoder import interject
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "m")
-PLAIN = ClientRequest(Conversation("m", ()), memory={"custom": frozenset(("apply_patch",)), "namespaces": {}})
+PLAIN = ClientRequest(
+    conversation=Conversation("m", ()), memory={"custom": frozenset(("apply_patch",)), "namespaces": {}}
+)
 PATCH = "*** Begin Patch\n*** End Patch\n"
 TOLD: dict[str, list[Event]] = {
     **ANSWERS,

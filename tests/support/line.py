@@ -76,7 +76,12 @@ class Line:
 
     def answer(self, exchange: Exchange, events: Sequence[Event]) -> list[Event]:
         """What the client reads of an answer."""
-        asked = ClientRequest(Conversation("m", ()), exchange.streamed, True, memory={"thoughts": True, "list": False})
+        asked = ClientRequest(
+            conversation=Conversation("m", ()),
+            stream=exchange.streamed,
+            wants_usage=True,
+            memory={"thoughts": True, "list": False},
+        )
         answerer = ResponseIdentity("1", 1234567890, "m")
         if not exchange.streamed:
             return self.carry(exchange, self.upstream.encode_response(events, answerer, asked))

@@ -23,7 +23,7 @@ from toolglot.core.events import (
 )
 from toolglot.wires.protocol import ResponseIdentity, Wire
 
-USED = Usage(11, 7, 18)
+USED = Usage(input_tokens=11, output_tokens=7, total_tokens=18)
 
 
 def call(index: int, name: str, *fragments: str) -> list[Event]:

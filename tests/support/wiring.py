@@ -26,7 +26,7 @@ from toolglot.sim.server import running
 from toolglot.wires.protocol import ResponseDecoder
 
 PATH = '{"path":"ä\\n"}'
-USAGE = Usage(11, 7, 18)
+USAGE = Usage(input_tokens=11, output_tokens=7, total_tokens=18)
 
 
 def call(index: int, name: str = "read", arguments: str = PATH, *, ended: bool = True) -> list[Event]:

@@ -47,7 +47,7 @@ from toolglot.wires.json_fields import end_call
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "claude")
-PLAIN = ClientRequest(Conversation("m", ()))
+PLAIN = ClientRequest(conversation=Conversation("m", ()))
 READ = {"name": "read", "description": "Reads", "input_schema": {"type": "object", "properties": {}}}
 USER = Message("user", (Text("hi"),))
 
@@ -352,7 +352,9 @@ def test_only_what_the_wire_allows_is_sent() -> None:
         USER,
         tools=tools,
         choice=ToolChoice("auto", ("read",)),
-        sampling=Sampling(7, 1.7, 0.5, 3, 42, ("\n", "END"), False),
+        sampling=Sampling(
+            max_tokens=7, temperature=1.7, top_p=0.5, top_k=3, seed=42, stop=("\n", "END"), parallel_calls=False
+        ),
     )
     assert [tool["name"] for tool in told["tools"]] == ["read"] and told["tools"][0]["input_schema"]["type"] == "object"
     assert told["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
@@ -386,7 +388,7 @@ TOLD: list[Event] = [
     CallStarted(1, "toolu_2", "list"),
     CallArguments(1, "{}"),
     CallEnded(1),
-    Finished("tool_calls", Usage(3, 4, 7)),
+    Finished("tool_calls", Usage(input_tokens=3, output_tokens=4, total_tokens=7)),
 ]
 
 
@@ -399,16 +401,16 @@ def test_a_stream_is_read_however_it_is_cut(size: int, ends: bytes) -> None:
 @pytest.mark.parametrize(
     ("stream", "last"),
     [
-        (frames(START, *block(0, TEXT, says("x")), *end()), Finished("stop", Usage(3, 4, 7))),
-        (frames(START, *block(0, TEXT, says("x")), end()[0]), Finished("stop", Usage(3, 4, 7))),
+        (frames(START, *block(0, TEXT, says("x")), *end()), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, says("x")), end()[0]), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
         (frames(START, *block(0, TEXT, says("x"), stop=False)), Failed("upstream_closed", "The upstream closed the connection in the middle of its answer.")),
         (frames(START, *block(0, TEXT, says("x")), {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}), Failed("overloaded_error", "Overloaded")),
         (b'data: {"error":"boom"}\n\n', Failed("upstream_refused", "boom")),
         (b"data: {\n\n", Failed("upstream_invalid", "The upstream sent no reply but '{'.")),
-        (frames(START, *block(0, TEXT, says("x")), *end("refusal")), Finished("content_filter", Usage(3, 4, 7))),
-        (frames(START, *block(0, TEXT, says("x")), *end("model_context_window_exceeded")), Finished("length", Usage(3, 4, 7))),
-        (frames(START, *block(0, TEXT, says("x")), *end("pause_turn")), Finished("stop", Usage(3, 4, 7))),
-        (frames(START, *block(0, TEXT, says("x")), *end("end_turn", input_tokens=9, output_tokens=1)), Finished("stop", Usage(10, 1, 11))),
+        (frames(START, *block(0, TEXT, says("x")), *end("refusal")), Finished("content_filter", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, says("x")), *end("model_context_window_exceeded")), Finished("length", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, says("x")), *end("pause_turn")), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, says("x")), *end("end_turn", input_tokens=9, output_tokens=1)), Finished("stop", Usage(input_tokens=10, output_tokens=1, total_tokens=11))),
     ],
 )  # fmt: skip
 def test_how_a_stream_ends(stream: bytes, last: Event) -> None:
@@ -418,7 +420,7 @@ def test_how_a_stream_ends(stream: bytes, last: Event) -> None:
 def test_a_call_cut_by_the_limit_is_not_complete() -> None:
     events = read_whole(frames(START, *block(0, tool(), *args('{"a')), *end("max_tokens")))
     assert not any(isinstance(event, CallEnded) for event in events)
-    assert events[-1] == Finished("length", Usage(3, 4, 7))
+    assert events[-1] == Finished("length", Usage(input_tokens=3, output_tokens=4, total_tokens=7))
 
 
 @pytest.mark.parametrize(
@@ -590,7 +592,14 @@ def test_a_failure_is_an_event_of_its_own(kind: str, told: str) -> None:
     [("stop", "end_turn"), ("length", "max_tokens"), ("content_filter", "refusal"), ("tool_calls", "tool_use")],
 )
 def test_stop_reasons(reason: str, stop: str) -> None:
-    delta = write([TextDelta("x"), Finished(reason, Usage(3, 4, 7, {"cache_read_input_tokens": 1}))])[-2]
+    delta = write(
+        [
+            TextDelta("x"),
+            Finished(
+                reason, Usage(input_tokens=3, output_tokens=4, total_tokens=7, reported={"cache_read_input_tokens": 1})
+            ),
+        ]
+    )[-2]
     assert delta["delta"]["stop_reason"] == stop
     assert delta["usage"] == {"input_tokens": 2, "output_tokens": 4, "cache_read_input_tokens": 1}
 

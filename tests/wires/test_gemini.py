@@ -43,9 +43,9 @@ from toolglot.wires.gemini import WIRE as wire
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "qwen3-max")
-THINKING = ClientRequest(Conversation("m", ()), memory={"thoughts": True, "list": False})
-PLAIN = ClientRequest(Conversation("m", ()), memory={"thoughts": False, "list": False})
-LISTED = ClientRequest(Conversation("m", ()), memory={"thoughts": True, "list": True})
+THINKING = ClientRequest(conversation=Conversation("m", ()), memory={"thoughts": True, "list": False})
+PLAIN = ClientRequest(conversation=Conversation("m", ()), memory={"thoughts": False, "list": False})
+LISTED = ClientRequest(conversation=Conversation("m", ()), memory={"thoughts": True, "list": True})
 READ = {"name": "read", "description": "Read", "parametersJsonSchema": {"type": "object", "properties": {}}}
 SEAL = b64encode(b"\xff\xfe\xfb>>").decode()
 
@@ -123,7 +123,7 @@ def test_every_kind_of_part_is_read_in_both_spellings(snake: bool) -> None:
     assert last.parts == (Text("Do"), Reasoning("", "AAAA", "gemini"), Text("ne"))
     conversation = asked.conversation
     assert conversation.choice == ToolChoice.one("read")
-    assert conversation.sampling == Sampling(5, 0.5, 0.25, 3, 7, ("x",))
+    assert conversation.sampling == Sampling(max_tokens=5, temperature=0.5, top_p=0.25, top_k=3, seed=7, stop=("x",))
     assert [tool.name for tool in conversation.tools] == ["read", "write"]
     assert conversation.tools[1].parameters == {"a_b": 1}
     assert asked.stream and asked.memory == {"thoughts": True, "list": False} and not asked.stream_type
@@ -235,7 +235,7 @@ WRITTEN = Conversation(
     ),
     (Tool("read", "Read", {"type": "object", "properties": {}}),),
     ToolChoice.one("read"),
-    Sampling(7, 0.5, 0.25, 3, 1, ("x",)),
+    Sampling(max_tokens=7, temperature=0.5, top_p=0.25, top_k=3, seed=1, stop=("x",)),
     {"safetySettings": [], "generationConfig": {"thinkingConfig": {}}},
 )  # fmt: skip
 
@@ -407,7 +407,7 @@ def test_a_canonical_stream(size: int) -> None:
         ReasoningSigned(SEAL, "gemini"),
         *(CallStarted(0, "made_1", "read"), CallArguments(0, '{"path":"ä"}'), CallEnded(0)),
         *(CallStarted(1, "x", "ls"), CallArguments(1, "{}"), CallEnded(1)),
-        Finished("tool_calls", Usage(11, 7, 18)),
+        Finished("tool_calls", Usage(input_tokens=11, output_tokens=7, total_tokens=18)),
     ]
     again = json.loads(wire.encode_response(told, ANSWERER, PLAIN))["usageMetadata"]
     assert again == {"promptTokenCount": 11, "candidatesTokenCount": 5, "thoughtsTokenCount": 2, "totalTokenCount": 18}

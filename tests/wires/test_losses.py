@@ -283,7 +283,7 @@ def test_11_tools_that_take_raw_text(upstream: str) -> None:
 
 
 def answer_of(line: Line, events: list[Event]) -> bytes:
-    asked = ClientRequest(Conversation("m", ()), memory={"thoughts": True, "list": False})
+    asked = ClientRequest(conversation=Conversation("m", ()), memory={"thoughts": True, "list": False})
     return line.upstream.encode_response(events, ResponseIdentity("1", 1, "m"), asked)
 
 
@@ -361,7 +361,7 @@ def test_15_usage_counts_what_came_from_a_cache(client: str, upstream: str) -> N
     line = Line(client, upstream)
     told = line.carry(line.ask(Conversation("m", (ASKED,), (READ,)), False), CACHED[upstream])
     last = told[-1]
-    assert isinstance(last, Finished) and last.usage == Usage(11, 7, 18)
+    assert isinstance(last, Finished) and last.usage == Usage(input_tokens=11, output_tokens=7, total_tokens=18)
 
 
 HOSTED: dict[str, dict[str, Any]] = {
@@ -419,7 +419,9 @@ def test_a_stream_that_breaks_off_is_no_answer(client: str, upstream: str) -> No
     """Wherever it breaks off: what was whole is told, nothing else is, and the client learns that it failed."""
     events = [TextDelta("I read."), *call(0, "read", '{"path":"abcdefgh"}'), Finished("tool_calls", USAGE)]
     line = Line(client, upstream)
-    told = ClientRequest(Conversation("m", ()), True, True, memory={"thoughts": True, "list": False})
+    told = ClientRequest(
+        conversation=Conversation("m", ()), stream=True, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
     writer = line.upstream.open_encoder(ResponseIdentity("1", 1, "m"), told)
     *before_end, _ = (writer.write([event]) for event in events)
     raw = b"".join(before_end)

@@ -48,7 +48,7 @@ from toolglot.wires.ollama import WIRE as wire
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "qwen3")
-PLAIN = ClientRequest(Conversation("m", ()))
+PLAIN = ClientRequest(conversation=Conversation("m", ()))
 USER = Message("user", (Text("hi"),))
 
 
@@ -229,7 +229,7 @@ TOLD: list[Event] = [
     CallStarted(1, "made_1", "list"),
     CallArguments(1, "{}"),
     CallEnded(1),
-    Finished("tool_calls", Usage(3, 4, 7)),
+    Finished("tool_calls", Usage(input_tokens=3, output_tokens=4, total_tokens=7)),
 ]
 
 
@@ -242,9 +242,9 @@ def test_a_stream_is_read_however_it_is_cut(size: int, ends: bytes) -> None:
 @pytest.mark.parametrize(
     ("stream", "last"),
     [
-        (lines(line(content="x"), done()), Finished("stop", Usage(3, 4, 7))),
-        (lines(line(content="x"), done("length")), Finished("length", Usage(3, 4, 7))),
-        (lines(line(content="x"), done())[:-1], Finished("stop", Usage(3, 4, 7))),
+        (lines(line(content="x"), done()), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (lines(line(content="x"), done("length")), Finished("length", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (lines(line(content="x"), done())[:-1], Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
         (lines(line(content="x")), Failed("upstream_closed", "The upstream closed the connection in the middle of its answer.")),
         (lines(line(content="x"), {"error": "boom"}, done()), Failed("upstream_refused", "boom")),
         (b"{\n", Failed("upstream_invalid", "The upstream sent no reply but '{'.")),

@@ -30,8 +30,8 @@ from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.sse import EventStream
 
 ANSWERER = ResponseIdentity("1", 1234567890, "qwen3-max")
-PLAIN = ClientRequest(Conversation("m", ()))
-COUNTED = ClientRequest(Conversation("m", ()), wants_usage=True)
+PLAIN = ClientRequest(conversation=Conversation("m", ()))
+COUNTED = ClientRequest(conversation=Conversation("m", ()), wants_usage=True)
 READ = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}
 
 
@@ -269,7 +269,7 @@ TOLD: list[Event] = [
     CallStarted(0, "c1", "read"),
     CallArguments(0, '{"path":"ä"}'),
     CallEnded(0),
-    Finished("tool_calls", Usage(3, 4, 7)),
+    Finished("tool_calls", Usage(input_tokens=3, output_tokens=4, total_tokens=7)),
 ]
 
 

@@ -45,7 +45,7 @@ from toolglot.wires.openai_responses.previous_responses import expand_request
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "qwen3-max")
-PLAIN = ClientRequest(Conversation("m", ()))
+PLAIN = ClientRequest(conversation=Conversation("m", ()))
 READ = {
     "type": "function",
     "name": "read",
@@ -66,7 +66,7 @@ AGENTS = {
     "tools": [{**READ, "name": "spawn"}, {**PATCH, "name": "tell"}, {"type": "x"}],
 }
 CODEX = ClientRequest(
-    Conversation("m", ()),
+    conversation=Conversation("m", ()),
     memory={
         "custom": frozenset(("apply_patch", "agents__tell")),
         "namespaces": {"agents__spawn": ("agents", "spawn"), "agents__tell": ("agents", "tell")},
@@ -323,7 +323,7 @@ WRITTEN = Conversation(
     ),
     (Tool("read", "Read", {"type": "object", "properties": {}}),),
     ToolChoice("auto", ("read",)),
-    Sampling(7, 0.5, 0.25, parallel_calls=False, effort="low"),
+    Sampling(max_tokens=7, temperature=0.5, top_p=0.25, parallel_calls=False, effort="low"),
     {"reasoning": {"effort": "low"}},
 )  # fmt: skip
 

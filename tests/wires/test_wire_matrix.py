@@ -134,11 +134,13 @@ def test_questions_arrive(before: str, behind: str) -> None:
     async def compare() -> None:
         app = replaying(all_wires()[behind])
         async with gateway(app=app, upstream={"wire": behind}, mode="native") as gate:
-            asked = Conversation("text", HISTORY, TOOLS, sampling=Sampling(99, 0.5, stop=("END",)))
+            asked = Conversation(
+                "text", HISTORY, TOOLS, sampling=Sampling(max_tokens=99, temperature=0.5, stop=("END",))
+            )
             await ask(gate, all_wires()[before], asked, True)
             [seen] = app[SEEN]
         stop = () if {before, behind} & NO_STOP else ("END",)
-        assert seen.tools == TOOLS and seen.sampling == Sampling(99, 0.5, stop=stop)
+        assert seen.tools == TOOLS and seen.sampling == Sampling(max_tokens=99, temperature=0.5, stop=stop)
         assert [message.role for message in seen.messages if message.role in ("system", "assistant")] == [
             "system",
             "assistant",

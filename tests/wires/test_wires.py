@@ -150,7 +150,9 @@ def view_answer(events: list[Event]) -> dict[str, Any]:
 
 def answer_of(upstream: str, name: str, stream: bool) -> bytes:
     wire = all_wires()[upstream]
-    told = ClientRequest(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
+    told = ClientRequest(
+        conversation=Conversation("m", ()), stream=stream, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
     answerer = ResponseIdentity("1", 1234567890, "m")
     if not stream:
         return wire.encode_response(ANSWERS[name], answerer, told)

@@ -305,7 +305,7 @@ def _extend(address: str, root: str, path: str) -> str:
     return urlunsplit(parts._replace(path=(parts.path or root) + path))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
     """A model name that clients request, and the upstream and model behind it."""
 

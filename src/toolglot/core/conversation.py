@@ -195,7 +195,7 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """Reasoning efforts, as the wires name them."""
 
 
-class Sampling(Struct, frozen=True):
+class Sampling(Struct, frozen=True, kw_only=True):
     """Sampling parameters. ``None`` leaves the decision to the upstream. ``effort`` is one of ``EFFORTS``."""
 
     max_tokens: int | None = None

@@ -30,7 +30,9 @@ from toolglot.reading.near_misses import (
     skip_closers,
 )
 
-_LACKING = (Defect(Reason.MISSING_ARGUMENT, "call", "too little", "all that the client needs"),)
+_LACKING = (
+    Defect(reason=Reason.MISSING_ARGUMENT, where="call", found="too little", expected="all that the client needs"),
+)
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _COMMENT = Mark("{one_comment}", named=False)
 _FENCE_END = ("```",)

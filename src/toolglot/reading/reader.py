@@ -196,7 +196,7 @@ class Reader:
         return self._answer.near_misses
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedCall:
     """A complete call. ``arguments`` is compact JSON text, keys in the order of the model."""
 
@@ -209,7 +209,7 @@ class ParsedCall:
     span: Span | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedCall:
     """Text that began as a call and was not delivered, and why."""
 
@@ -221,7 +221,7 @@ class RejectedCall:
     span: Span | None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Reading:
     """The content of an answer."""
 
@@ -261,13 +261,25 @@ class _EventCollector:
 
     def end(self, event: CallEnded) -> None:
         call, arguments = self.started[event.index], "".join(self.fragments[event.index])
-        details = (event.dialect, event.confidence, event.repairs, event.span)
-        self.calls.append(ParsedCall(call.id, call.name, arguments, *details))
+        parsed = ParsedCall(
+            id=call.id,
+            name=call.name,
+            arguments=arguments,
+            dialect=event.dialect,
+            confidence=event.confidence,
+            repairs=event.repairs,
+            span=event.span,
+        )
+        self.calls.append(parsed)
 
     def reject(self, event: CallRejected) -> None:
         raw, span = event.raw, event.span
         whole = self.source[span[0] : span[1]] if self.source and span else raw
-        self.rejected.append(RejectedCall(whole, event.reason, event.tool, event.defects, event.dialect, span))
+        self.rejected.append(
+            RejectedCall(
+                raw=whole, reason=event.reason, tool=event.tool, defects=event.defects, dialect=event.dialect, span=span
+            )
+        )
 
 
 def collect(events: Iterable[Event], source: str = "") -> Reading:
@@ -277,7 +289,7 @@ def collect(events: Iterable[Event], source: str = "") -> Reading:
     for event in collected:
         collector.take(event)
     text, reasoning = "".join(collector.text), "".join(collector.reasoning)
-    return Reading(text, reasoning, collector.calls, collector.rejected, collected)
+    return Reading(text=text, reasoning=reasoning, calls=collector.calls, rejected=collector.rejected, events=collected)
 
 
 def read(

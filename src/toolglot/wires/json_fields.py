@@ -255,7 +255,9 @@ def end_call(index: int, fault: Reason | None) -> Event:
     if fault is None:
         return CallEnded(index)
     found = "an end in the middle" if fault is Reason.TRUNCATED else "something else"
-    return CallRejected("", fault, None, (Defect(fault, "arguments", found, "a JSON object"),), index=index)
+    return CallRejected(
+        "", fault, None, (Defect(reason=fault, where="arguments", found=found, expected="a JSON object"),), index=index
+    )
 
 
 def read_functions(tools: object) -> Offer:

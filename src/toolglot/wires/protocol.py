@@ -19,7 +19,7 @@ from toolglot.core.errors import RequestError, ToolglotError, UpstreamResponseEr
 from toolglot.core.events import Event, Failed
 
 
-class ClientRequest(Struct, frozen=True):
+class ClientRequest(Struct, frozen=True, kw_only=True):
     """A decoded request of a client.
 
     ``notes`` list what was repaired or skipped while decoding. ``memory`` holds what the wire needs to encode the
@@ -28,7 +28,7 @@ class ClientRequest(Struct, frozen=True):
     refers to something that only such an upstream can know. ``may_be_referenced``: a later request may refer to the
     response; ``on_complete``, if set, is called with its id and items. ``modelled`` are the settings of
     ``Conversation.extra`` that ``Conversation`` also models, so that they reach other wires; dots lead into objects.
-    ``retold`` are tools that the client does not know as a function of that name (custom tools, namespaces).
+    ``special_tools`` are tools that the client does not know as a function of that name (custom tools, namespaces).
     """
 
     conversation: Conversation
@@ -41,7 +41,7 @@ class ClientRequest(Struct, frozen=True):
     may_be_referenced: bool = False
     on_complete: Callable[[str, list[dict[str, Any]]], None] | None = None
     modelled: frozenset[str] = frozenset()
-    retold: frozenset[str] = frozenset()
+    special_tools: frozenset[str] = frozenset()
 
 
 class ResponseIdentity(Struct, frozen=True):
@@ -61,7 +61,7 @@ class ExtraEndpoint(Struct, frozen=True):
     needs_models: bool = False
 
 
-class StreamPatterns(Struct, frozen=True):
+class StreamPatterns(Struct, frozen=True, kw_only=True):
     """Byte patterns of a relayed stream, which is searched and not parsed. A match means: this event must be decoded.
 
     ``common`` is in nearly every event. ``may_have_content``: the event may hold text or a call. ``may_end``: it may
@@ -85,7 +85,7 @@ class DecodedResponse(Struct, frozen=True):
     """A decoded non-streamed response.
 
     ``tidy``: nothing about it is unusual, so its bytes may pass unchanged, unless it calls one of ``functions`` that
-    the client knows in another form (``ClientRequest.retold``).
+    the client knows in another form (``ClientRequest.special_tools``).
     """
 
     events: list[Event]

@@ -83,7 +83,7 @@ class DocumentedTool:
     example_parameters: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTool:
     """A tool of an MCP server that the client is connected to, with the schema of the server."""
 
@@ -297,7 +297,7 @@ def _parse_server(server: str, text: str) -> Iterator[ServerTool]:
             following = _NEXT_TOOL.match(text, at) or _SERVER_TOOL.search(text, at)
         else:
             given = {}
-        yield ServerTool(server, named[1], clean_text(text[named.end() : end]), given)
+        yield ServerTool(server=server, name=named[1], description=clean_text(text[named.end() : end]), schema=given)
 
 
 def _parse_schema(text: str, at: int) -> tuple[dict[str, Any], int]:

@@ -86,7 +86,14 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     )
     ids = frozenset([call.id for message in messages if message.role == "assistant" for call in message.calls])
     modelled = frozenset([".".join(EFFORT)] if conversation.sampling.effort else ())
-    return ClientRequest(conversation, fields.get("stream") is True, True, notes, {"ids": ids}, modelled=modelled)
+    return ClientRequest(
+        conversation=conversation,
+        stream=fields.get("stream") is True,
+        wants_usage=True,
+        notes=notes,
+        memory={"ids": ids},
+        modelled=modelled,
+    )
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

@@ -102,8 +102,15 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     memory = {"thoughts": thoughts, "list": listing}
     modelled_keys = [EFFORT, INCLUDED] if conversation.sampling.effort else [INCLUDED]
     modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in modelled_keys])
-    payload = (tuple(notes), memory, "application/json" if listing else "")
-    return ClientRequest(conversation, stream, True, *payload, modelled=modelled)
+    return ClientRequest(
+        conversation=conversation,
+        stream=stream,
+        wants_usage=True,
+        notes=tuple(notes),
+        memory=memory,
+        stream_type="application/json" if listing else "",
+        modelled=modelled,
+    )
 
 
 def _decode_system(instruction: object) -> list[Part]:

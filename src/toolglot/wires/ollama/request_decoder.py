@@ -77,7 +77,13 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         | ({"options": rest} if rest else {}),
     )
     modelled = frozenset([EFFORT] if sampling.effort else ())
-    return ClientRequest(conversation, fields.get("stream") is not False, True, notes, modelled=modelled)
+    return ClientRequest(
+        conversation=conversation,
+        stream=fields.get("stream") is not False,
+        wants_usage=True,
+        notes=notes,
+        modelled=modelled,
+    )
 
 
 def _decode_options(options: Mapping[str, Any]) -> tuple[Sampling, dict[str, Any]]:

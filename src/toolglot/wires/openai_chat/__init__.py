@@ -35,7 +35,9 @@ WIRE = Wire(
     name=NAME,
     routes=("/v1/chat/completions", "/chat/completions"),
     stream_type="text/event-stream",
-    stream_patterns=StreamPatterns(b'"choices"', _CONTENT.search, may_end, terminator=DONE),
+    stream_patterns=StreamPatterns(
+        common=b'"choices"', may_have_content=_CONTENT.search, may_end=may_end, terminator=DONE
+    ),
     tool_name_pattern=r"[a-zA-Z0-9_-]{1,64}",
     reasoning_fields=REASONING_FIELDS,
     carries=CARRIES,

@@ -96,7 +96,13 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     options = fields.get("stream_options")
     wants_usage = isinstance(options, dict) and options.get("include_usage") is True
     modelled = frozenset((NEWER_MAX_TOKENS, EFFORT) if conversation.sampling.effort else (NEWER_MAX_TOKENS,))
-    return ClientRequest(conversation, fields.get("stream") is True, wants_usage, tuple(notes), modelled=modelled)
+    return ClientRequest(
+        conversation=conversation,
+        stream=fields.get("stream") is True,
+        wants_usage=wants_usage,
+        notes=tuple(notes),
+        modelled=modelled,
+    )
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

@@ -376,4 +376,4 @@ def _flatten(content: object) -> str | None:
 def _read_usage(payload: Mapping[str, Any]) -> Usage:
     counts = [payload.get(key) for key in ("prompt_tokens", "completion_tokens", "total_tokens")]
     prompt, completion, total = (count if isinstance(count, int) else 0 for count in counts)
-    return Usage(prompt, completion, total, payload)
+    return Usage(input_tokens=prompt, output_tokens=completion, total_tokens=total, reported=payload)

@@ -76,7 +76,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     if not conversation.messages and problem is None:
         raise RequestError("A request needs input that is not empty.", "input")
     return ClientRequest(
-        conversation,
+        conversation=conversation,
         stream=fields.get("stream") is True,
         wants_usage=True,
         notes=tuple(notes),
@@ -84,7 +84,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         same_wire_only=problem,
         may_be_referenced=fields.get("store") is not False,
         modelled=frozenset([".".join(EFFORT)] if conversation.sampling.effort else ()),
-        retold=frozenset((*table.custom, *table.namespaces)),
+        special_tools=frozenset((*table.custom, *table.namespaces)),
     )
 
 
