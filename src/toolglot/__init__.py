@@ -18,6 +18,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from toolglot.core.conversation import Conversation
 from toolglot.core.errors import ClientError, ToolglotError, ToolSchemaError, UsageError
 from toolglot.core.events import (
     CallArguments,
@@ -35,7 +36,7 @@ from toolglot.dialects.records import all_dialects
 from toolglot.dialects.spec import Dialect
 from toolglot.prompting.call_writer import parse_tools, write_call
 from toolglot.prompting.conversation import PromptedConversation as Speech
-from toolglot.prompting.conversation import render_as_text as speak
+from toolglot.prompting.conversation import render_as_text
 from toolglot.prompting.tool_prompt import tool_prompt
 from toolglot.reading.reader import ParsedCall as Call
 from toolglot.reading.reader import Reader, Reading, RejectedCall, read
@@ -96,6 +97,25 @@ def teach(tools: Sequence[Mapping[str, Any]], dialect: str = "hermes", parallel:
     check_dialect(dialect)
     check_flag(parallel, "parallel")
     return tool_prompt(parse_tools(tools), dialect, parallel=parallel)
+
+
+def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -> Speech:
+    """Render a conversation with tools as plain text in a dialect.
+
+    Parameters:
+        conversation: the client's conversation.
+        dialect: a dialect name, or a model id to use the dialect of that model.
+        parallel: allow several calls in one answer.
+
+    Returns: the rendered conversation. Tools with an unusable schema are skipped with a note.
+
+    Raises:
+        UsageError: ``dialect`` is neither a dialect nor a known model, or an argument has the wrong type.
+    """
+    check_type(conversation, Conversation, "conversation", "a Conversation")
+    check_dialect(dialect)
+    check_flag(parallel, "parallel")
+    return render_as_text(conversation, dialect, parallel=parallel)
 
 
 __all__ = [

@@ -65,8 +65,8 @@ ALLOWED = {
     "rehearsal": r"rehearsal_failed",  # in records that were written before
     "room": r'"room"',  # a property that the simulated model fills
     "said": r"(?:The tool|You) said: |wrote\|said\||says\?\|said",
-    "speak": r"as speak\b|\"speak\"",
-    "speech": r"as Speech\b|\"Speech\"",
+    "speak": r"def speak\(|\"speak\"",
+    "speech": r"as Speech\b|-> Speech:|\"Speech\"",
     "told": r"told apart",
     "visit": r"\|visit\|",  # a verb that the simulated model understands
     "wish": r"\|wish\)",

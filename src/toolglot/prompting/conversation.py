@@ -38,7 +38,6 @@ from toolglot.core.conversation import (
     ToolResult,
     Tools,
 )
-from toolglot.core.options import check_dialect, check_flag, check_type
 from toolglot.core.schema.toolset import compile_tool
 from toolglot.core.tool_names import assign_names
 from toolglot.prompting.call_writer import cache_calls, can_name, resolve_dialect, write_call, write_calls
@@ -89,11 +88,8 @@ def render_as_text(conversation: Conversation, dialect: str, *, parallel: bool =
 
     Returns: the rendered conversation. Tools with an unusable schema are skipped with a note.
 
-    Raises: ``UsageError`` if ``dialect`` is neither a dialect nor a known model, or an argument has the wrong type.
+    Raises: ``UsageError`` if ``dialect`` is neither a dialect nor a known model.
     """
-    check_type(conversation, Conversation, "conversation", "a Conversation")
-    check_dialect(dialect)
-    check_flag(parallel, "parallel")
     prompt = _prepare_for(conversation, dialect, parallel)
     renderer = _Renderer(prompt, conversation)
     messages = tuple(_add_tool_prompt(renderer.render(conversation.messages), prompt.section))
