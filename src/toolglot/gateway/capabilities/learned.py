@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 FILE_NAME: Final = "learned.json"
@@ -152,7 +152,7 @@ def _key(address: str, model: str) -> Key:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")), model
 
 
-def _decode(content: Any) -> Iterable[LearnedFailure]:
+def _decode(content: object) -> Iterable[LearnedFailure]:
     """The failures in a file; invalid entries are skipped."""
     listed = content.get("lessons") if isinstance(content, dict) else None
     for one in listed if isinstance(listed, list) else ():
