@@ -25,7 +25,7 @@ from toolglot.core.events import (
     Span,
     TextDelta,
 )
-from toolglot.core.options import Options, check_dialect, check_flag, check_names, check_type
+from toolglot.core.options import Options, check_dialect, check_names, check_type
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations
 from toolglot.core.schema.toolset import CompiledTools, compile_declared
 from toolglot.dialects.partial_call import AnswerState
@@ -150,7 +150,8 @@ class Reader:
         """End the answer and return the last events; ``truncated``: the upstream reports that it was cut."""
         if self._closed:
             raise UsageError("the reader is closed: one reader reads one answer")
-        check_flag(truncated, "truncated")
+        if not isinstance(truncated, bool):
+            raise UsageError(f"truncated is {truncated!r}; it must be True or False")
         self._closed = True
         self._source.end(truncated)
         next(self._steps, None)

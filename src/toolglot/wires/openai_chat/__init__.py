@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 from toolglot.wires.openai_chat.errors import decode_error, encode_error
-from toolglot.wires.openai_chat.request_decoder import REASONING_FIELDS, decode_request
+from toolglot.wires.openai_chat.request_decoder import NAME, REASONING_FIELDS, decode_request
 from toolglot.wires.openai_chat.request_encoder import CARRIES, adapt_request, encode_request
 from toolglot.wires.openai_chat.response_decoder import StreamDecoder, decode_response
 from toolglot.wires.openai_chat.response_encoder import DONE, StreamEncoder, encode_response
-from toolglot.wires.openai_chat.signatures import NAME
 from toolglot.wires.protocol import StreamPatterns, Wire
 
 _CONTENT = re.compile(

@@ -44,10 +44,10 @@ from toolglot.wires.json_fields import (
     whole_at,
     write_arguments,
 )
-from toolglot.wires.openai_chat.signatures import NAME, read_signature
 from toolglot.wires.protocol import ClientRequest, read_error
 from toolglot.wires.translation import read_effort, read_image
 
+NAME = "openai_chat"
 ROLES: Mapping[str, Role] = {
     "system": "system",
     "developer": "system",
@@ -244,3 +244,19 @@ def _decode_sampling(fields: Mapping[str, Any]) -> Sampling:
         parallel_calls=parallel if isinstance(parallel, bool) else None,
         effort=read_effort(fields.get(EFFORT)),
     )
+
+
+# -- reasoning signatures ----------------------------------------------------------------------------------------------
+# Only some servers send them: on the first call of a response, or next to its text, where they must come back.
+#     "tool_calls": [{"id": "...", "extra_content": {"google": {"thought_signature": "..."}}, "function": {...}}]
+
+
+def read_signature(extra: object) -> str:
+    """Return the signature in an ``extra_content``, or an empty string."""
+    vendor = extra.get("google") if isinstance(extra, dict) else None
+    signature = vendor.get("thought_signature") if isinstance(vendor, dict) else None
+    return signature if isinstance(signature, str) else ""
+
+
+def write_signature(signature: str) -> dict[str, Any]:
+    return {"extra_content": {"google": {"thought_signature": signature}}} if signature else {}

@@ -23,12 +23,13 @@ from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import adapt_body, write_function
 from toolglot.wires.openai_chat.request_decoder import (
     EFFORT,
+    NAME,
     NEWER_MAX_TOKENS,
     NO_SAMPLING,
     REASONING_FIELDS,
     SAMPLING_FIELDS,
+    write_signature,
 )
-from toolglot.wires.openai_chat.signatures import NAME, write_signature
 from toolglot.wires.protocol import write_error
 from toolglot.wires.translation import image_url, write_effort
 
