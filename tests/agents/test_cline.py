@@ -24,7 +24,7 @@ from toolglot.gateway.telemetry.report import read_log
 SECONDS = 90.0
 DIALECTS = ("fenced_tool_flat", "hermes", "qwen3_coder", "native")
 MODEL = "sim"
-"""No name that Cline knows, so it speaks XML."""
+"""No name that Cline knows, so it uses XML."""
 FAREWELL = "All files are written."
 
 FILES: Mapping[str, str] = {
@@ -81,7 +81,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     return home, project
 
 
-def said(ended: Ended) -> list[str]:
+def messages_of(ended: Ended) -> list[str]:
     events = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
     return [event["text"] for event in events if event.get("say") == "completion_result" and event.get("text")]
 
@@ -98,7 +98,7 @@ def test_files_are_written_to_the_byte(dialect: str, folders: tuple[Path, Path])
     assert {path.name: path.read_bytes() for path in project.iterdir()} == {
         name: text.encode() for name, text in FILES.items()
     }, (ended, log)
-    assert said(ended)[-1] == FAREWELL
+    assert messages_of(ended)[-1] == FAREWELL
     assert len(bodies) == len(FILES) + 1
     assert all(("tools" in body) == (dialect == "native") for body in bodies)
     assert COMPLAINT not in json.dumps(bodies)

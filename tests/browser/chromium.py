@@ -56,6 +56,6 @@ def browsing(folder: Path, address: str, *options: str) -> Iterator[subprocess.P
 
 
 def read_address(folder: Path, address: str) -> str:
-    """What somebody sees who types an address."""
+    """The page that a user sees who enters an address."""
     with browsing(folder, address, "--dump-dom") as process:
         return process.communicate(timeout=SECONDS)[0]

@@ -71,11 +71,13 @@ DIFFING = mapped("roo", "anthropic", tool("apply_diff", "path", "diff"), model_n
 
 def there(mapping: ToolMapping, name: str, **arguments: Any) -> list[tuple[str, Any]]:
     carried = mapping.map_call_to_model(name, json.dumps(arguments))
-    return [(told, json.loads(text)) for told, text in carried.calls]
+    return [(received, json.loads(text)) for received, text in carried.calls]
 
 
 def back(mapping: ToolMapping, name: str, **arguments: Any) -> list[tuple[str, Any]]:
-    return [(told, json.loads(text)) for told, text in mapping.map_call_to_client(name, json.dumps(arguments)).calls]
+    return [
+        (received, json.loads(text)) for received, text in mapping.map_call_to_client(name, json.dumps(arguments)).calls
+    ]
 
 
 def edit(command: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
@@ -208,7 +210,7 @@ def test_line_count_and_numbers_as_text_of_the_xml_era() -> None:
     assert there(ROO, "read_file", path="a.py", mode="slice", offset=None, limit=None) == [edit("view")]
 
 
-def test_the_exact_twin_is_preferred_and_the_next_is_tried() -> None:
+def test_the_exact_counterpart_is_preferred_and_the_next_is_tried() -> None:
     """search_replace cannot take this text and apply_diff can."""
     known = [tool("apply_diff", "path", "diff"), tool("search_replace", "file_path", "old_string", "new_string")]
     mapping = mapped("roo", "anthropic", *known)
@@ -238,12 +240,12 @@ CODING: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("row", CODING)
 def test_opencode_and_claude_code(row: str) -> None:
-    own, arguments, other, told = CODING[row]
-    assert there(CODE, own, **arguments) == [(other, told)]
-    assert back(CODE, other, **told) == [(own, arguments)]
+    own, arguments, other, received = CODING[row]
+    assert there(CODE, own, **arguments) == [(other, received)]
+    assert back(CODE, other, **received) == [(own, arguments)]
     turned = PAIRS["claude_code", "opencode"]
-    assert there(turned, other, **told) == [(own, arguments)]
-    assert back(turned, own, **arguments) == [(other, told)]
+    assert there(turned, other, **received) == [(own, arguments)]
+    assert back(turned, own, **arguments) == [(other, received)]
 
 
 @pytest.mark.parametrize(("words", "offset"), [("(0-based)", 4), ("(1-indexed)", 5)])
@@ -442,8 +444,8 @@ def test_there_and_back_does_the_same_or_is_refused(pair: tuple[str, str], opera
     for shape, target in mapping.client_side.tools:
         try:
             call = write_with(mapping, shape.tool, operation)
-            (told,) = mapping.map_call_to_model(*call).calls
-            (returned,) = mapping.map_call_to_client(*told).calls
+            (received,) = mapping.map_call_to_model(*call).calls
+            (returned,) = mapping.map_call_to_client(*received).calls
         except Untranslatable:
             continue
         assert mapping.client_side.read(*returned)[0] == mapping.client_side.read(*call)[0], target
@@ -587,16 +589,19 @@ def test_calls_are_held_streamed_or_passed_and_numbered_anew() -> None:
     both = json.dumps({"path": "a.py", "diff": diff("x", "y") + "\n" + diff("p", "q")})
     notes: list[str] = []
     answer = calls(("ask", '{"q":1}'), ("apply_diff", both), ("undo", "{}"))
-    told = map_response(other, [TextDelta("Hm"), *answer], notes)
-    check_order(told)
-    started = [event for event in told if isinstance(event, CallStarted)]
+    received = map_response(other, [TextDelta("Hm"), *answer], notes)
+    check_order(received)
+    started = [event for event in received if isinstance(event, CallStarted)]
     assert started == [
         CallStarted(0, "c0", "ask"),
         CallStarted(1, "c1", EDITOR),
         CallStarted(2, "c1_2", EDITOR),
         CallStarted(3, "c2", "undo"),
     ]
-    assert CallArguments(2, json.dumps(edit("str_replace", old_str="p", new_str="q")[1], separators=(",", ":"))) in told
+    assert (
+        CallArguments(2, json.dumps(edit("str_replace", old_str="p", new_str="q")[1], separators=(",", ":")))
+        in received
+    )
 
 
 def test_names_stream_while_arguments_come() -> None:
@@ -615,24 +620,28 @@ def test_names_stream_while_arguments_come() -> None:
 
 def test_an_edit_waits_until_it_is_known_what_it_looks_for() -> None:
     """An empty text writes a whole file with one of both and fails with the other."""
-    told = ResponseMapper(CODE).feed(calls(("Edit", '{"file_path":"a","new_string":"x","old_string":""}')))
-    assert isinstance(told[0], TextDelta) and "nothing to look for" in told[0].text and told[1:] == [Finished("stop")]
+    events = ResponseMapper(CODE).feed(calls(("Edit", '{"file_path":"a","new_string":"x","old_string":""}')))
+    assert (
+        isinstance(events[0], TextDelta)
+        and "nothing to look for" in events[0].text
+        and events[1:] == [Finished("stop")]
+    )
 
 
-def test_a_streamed_call_with_an_argument_that_has_no_twin_fails_the_answer() -> None:
-    told = list(merge_deltas(ResponseMapper(CODE).feed(calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))))
-    check_order(told)
-    assert told[-1] == Failed("refused_call", "The call of write was not made: mode of Write has no equivalent.")
-    assert not any(isinstance(event, CallEnded) for event in told)
+def test_a_streamed_call_with_an_argument_without_counterpart_fails_the_answer() -> None:
+    events = list(merge_deltas(ResponseMapper(CODE).feed(calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))))
+    check_order(events)
+    assert events[-1] == Failed("refused_call", "The call of write was not made: mode of Write has no equivalent.")
+    assert not any(isinstance(event, CallEnded) for event in events)
     whole = map_response(CODE, calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))
     assert TextDelta("\n\n(The call of write was not made: mode of Write has no equivalent.)") in whole
     assert not any(isinstance(event, CallEnded) for event in whole)
 
 
-def test_a_refused_call_is_told_as_text_with_the_reason() -> None:
+def test_a_refused_call_becomes_text_with_the_reason() -> None:
     notes: list[str] = []
-    told = map_response(ROO, calls((EDITOR, '{"command":"undo_edit","path":"a"}')), notes)
-    assert told == [
+    payload = map_response(ROO, calls((EDITOR, '{"command":"undo_edit","path":"a"}')), notes)
+    assert payload == [
         TextDelta(
             f'The call {EDITOR} {{"command":"undo_edit","path":"a"}} was not made: undo_edit has no equivalent:'
             " no other tool keeps the previous state of a file."
@@ -644,8 +653,12 @@ def test_a_refused_call_is_told_as_text_with_the_reason() -> None:
 
 def test_a_held_call_that_was_cut_never_leaves_as_a_call() -> None:
     events: list[Event] = [CallStarted(0, "c", EDITOR), CallArguments(0, '{"command":"create"'), Finished("length")]
-    told = ResponseMapper(ROO).feed(events)
-    assert isinstance(told[0], TextDelta) and "it does not end" in told[0].text and told[1:] == [Finished("length")]
+    received = ResponseMapper(ROO).feed(events)
+    assert (
+        isinstance(received[0], TextDelta)
+        and "it does not end" in received[0].text
+        and received[1:] == [Finished("length")]
+    )
     assert map_response(ROO, events) == [Finished("length")]
     rejected = CallRejected("raw", Reason.MALFORMED, index=0)
     assert ResponseMapper(ROO).feed([*events[:2], rejected]) == [structs.replace(rejected, index=None)]
@@ -689,7 +702,7 @@ def test_the_gateway_maps_tools_both_ways(mode: str) -> None:
     call = whole.message["tool_calls"][0]["function"]
     assert call["name"] == "insert_content" and whole.finish == "tool_calls"
     assert json.loads(call["arguments"]) == {"path": "a.py", "line": 1, "content": "import os\n"}
-    assert streamed.told == ("Well.", [(call["name"], call["arguments"])], "tool_calls")
+    assert streamed.joined == ("Well.", [(call["name"], call["arguments"])], "tool_calls")
     sent = json.dumps(bodies[0])
     assert EDITOR in sent and '"view' in sent.replace("\\", "") and "read_file" not in sent and "1 | x" in sent
 
@@ -700,10 +713,10 @@ def test_the_gateway_tells_a_refused_call_as_text(mode: str) -> None:
     (whole, streamed), _ = converse(mode, made, ASKED, {**ASKED, "stream": True})
     assert "tool_calls" not in whole.message and whole.finish == "stop"
     assert "code fence" in whole.message["content"]
-    assert streamed.told[1:] == ([], "stop") and "code fence" in streamed.told[0]
+    assert streamed.joined[1:] == ([], "stop") and "code fence" in streamed.joined[0]
 
 
-def test_the_gateway_leaves_tools_alone_unless_told() -> None:
+def test_the_gateway_maps_tools_only_if_configured() -> None:
     made = (SimCall("read_file", '{"path":"a.py"}'),)
     (answer,), bodies = converse("text", made, ASKED, editing="")
     assert answer.message["tool_calls"][0]["function"]["name"] == "read_file"

@@ -98,7 +98,7 @@ def test_a_client_that_offers_tools_is_native() -> None:
     assert detect_client(ask(write_roo(), tools=(Tool("read_file"),)), {}, "roo-3.29") is None
 
 
-def test_the_prompt_may_be_said_by_the_user() -> None:
+def test_the_prompt_may_be_in_a_user_message() -> None:
     assert detect_client(ask(write_cline(CLINE), "user")) == DetectedClient("cline-legacy", (0, 0))
     later = Conversation("m", (Message("user", (Text("Hi"),)), *ask(write_cline(), "user").messages))
     assert detect_client(later) is None

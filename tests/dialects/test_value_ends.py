@@ -326,7 +326,7 @@ def test_undeclared_arguments_beside_the_name_may_stand_anywhere(key: str) -> No
 
 
 @pytest.mark.parametrize(
-    "told",
+    "payload",
     [
         {"name": "write_to_file", "description": "Writes a file", "arguments": {"path": "a", "content": "b"}},
         {"tool": "write_to_file", "description": "Writes a file", "parameters": {"path": "a", "content": "b"}},
@@ -336,9 +336,9 @@ def test_undeclared_arguments_beside_the_name_may_stand_anywhere(key: str) -> No
         {"tool": "write_to_file", "result": "written", "path": "a", "content": "b"},
     ],
 )
-def test_what_is_told_of_a_tool_is_no_call(told: dict[str, Any]) -> None:
+def test_a_tool_definition_is_no_call(payload: dict[str, Any]) -> None:
     tools = [*TOOLS, {"name": "stop", "parameters": {"type": "object", "properties": {"when": {"type": "string"}}}}]
-    for text in (f"```json\n{json.dumps(told)}\n```", json.dumps(told)):
+    for text in (f"```json\n{json.dumps(payload)}\n```", json.dumps(payload)):
         assert not toolglot.read(text, tools=tools).calls
 
 

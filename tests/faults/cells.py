@@ -16,7 +16,7 @@ from typing import Final
 
 from faults.client_readers import Outcome, read_answer
 from faults.faulty_upstream import TASK_NAME, faulty_upstream
-from faults.network_faults import NETWORK_FAULTS, UNREACHABLE, End, Fault, Said, Step
+from faults.network_faults import NETWORK_FAULTS, UNREACHABLE, End, Fault, PlannedResponse, Step
 from faults.wire_data import ROOTS, TOOL, WIRES, make_answer, make_request
 
 from toolglot.config import ModelSettings, Settings, Upstream, load
@@ -51,13 +51,13 @@ class Cell:
 
     @property
     def name(self) -> str:
-        manner = "stream" if self.stream else "whole"
-        return f"{self.fault}.{self.client}.{self.upstream}.{self.mode}.{manner}.{self.count}.{self.number}"
+        form = "stream" if self.stream else "whole"
+        return f"{self.fault}.{self.client}.{self.upstream}.{self.mode}.{form}.{self.count}.{self.number}"
 
     @classmethod
     def parse(cls, name: str) -> Cell:
-        fault, client, upstream, mode, manner, count, number = name.split(".")
-        return cls(fault, client, upstream, mode, manner == "stream", int(count), int(number))
+        fault, client, upstream, mode, form, count, number = name.split(".")
+        return cls(fault, client, upstream, mode, form == "stream", int(count), int(number))
 
     @property
     def kind(self) -> str:
@@ -84,11 +84,11 @@ class Cell:
         call = json.dumps({"name": TOOL, "arguments": self.arguments})
         return ["\n<tool_call>\n", call[:20], call[20:], "\n</tool_call>"]
 
-    def say(self) -> Said:
+    def say(self) -> PlannedResponse:
         """What the upstream says if nothing goes wrong."""
         call = (TOOL, self.arguments) if self.mode == "native" else None
         pieces = [*self.pieces, *self.written]
-        return Said(self.upstream, self.stream, make_answer(self.upstream, pieces, call, stream=self.stream))
+        return PlannedResponse(self.upstream, self.stream, make_answer(self.upstream, pieces, call, stream=self.stream))
 
 
 def play(model: str) -> Iterable[Step]:
@@ -120,12 +120,12 @@ class Records(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
-        self.told: dict[str, Record] = {}
+        self.by_request: dict[str, Record] = {}
         self.complaints: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         if isinstance(record.msg, Record):
-            self.told[record.msg.request_id] = record.msg
+            self.by_request[record.msg.request_id] = record.msg
         elif record.levelno >= logging.WARNING:
             self.complaints.append(self.format(record))
 
@@ -150,12 +150,12 @@ async def exchange(port: int, path: str, body: bytes, request_id: str) -> tuple[
     try:
         head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: {request_id}\r\nContent-Length: {len(body)}\r\n\r\n"
         writer.write(head.encode() + body)
-        told = (await reader.readuntil(b"\r\n\r\n")).lower()
-        status = int(told.split()[1])
-        if b"transfer-encoding: chunked" in told:
+        received = (await reader.readuntil(b"\r\n\r\n")).lower()
+        status = int(received.split()[1])
+        if b"transfer-encoding: chunked" in received:
             return status, *await read_chunks(reader)
-        found = re.search(rb"content-length: (\d+)", told)
-        assert found is not None, told
+        found = re.search(rb"content-length: (\d+)", received)
+        assert found is not None, received
         try:
             return status, await reader.readexactly(int(found[1])), True
         except asyncio.IncompleteReadError as error:
@@ -165,13 +165,13 @@ async def exchange(port: int, path: str, body: bytes, request_id: str) -> tuple[
 
 
 async def read_chunks(reader: asyncio.StreamReader) -> tuple[bytes, bool]:
-    told = b""
+    received = b""
     with suppress(asyncio.IncompleteReadError, ConnectionError, ValueError):
         while size := int(await reader.readuntil(b"\r\n"), 16):
-            told += (await reader.readexactly(size + 2))[:-2]
+            received += (await reader.readexactly(size + 2))[:-2]
         await reader.readexactly(2)
-        return told, True
-    return told, False
+        return received, True
+    return received, False
 
 
 async def run_cell(cell: Cell, port: int) -> Outcome:
@@ -179,12 +179,12 @@ async def run_cell(cell: Cell, port: int) -> Outcome:
     path, body = make_request(cell.client, model, stream=cell.stream, tools=cell.mode != "relay")
     try:
         async with asyncio.timeout(TIME_LIMIT):
-            status, told, complete = await exchange(port, path, json.dumps(body).encode(), cell.name)
+            status, encoded, complete = await exchange(port, path, json.dumps(body).encode(), cell.name)
     except TimeoutError:
         return Outcome("endless")
     except (ConnectionError, asyncio.IncompleteReadError) as error:
         return Outcome("cut", why=repr(error))
-    return read_answer(cell.client, status, told, stream=cell.stream, complete=complete)
+    return read_answer(cell.client, status, encoded, stream=cell.stream, complete=complete)
 
 
 def judge(cell: Cell, outcome: Outcome, record: Record | None) -> str:
@@ -200,9 +200,9 @@ def judge(cell: Cell, outcome: Outcome, record: Record | None) -> str:
     whole = "".join(cell.pieces).strip()
     calls = [] if cell.mode == "relay" else [(TOOL, cell.arguments)]
     if outcome.end == "ok" and (outcome.text.strip(), outcome.calls) != (whole, calls):
-        return f"the answer is not what was said: {outcome.text!r} {outcome.calls}"
+        return f"the answer differs from the plan: {outcome.text!r} {outcome.calls}"
     if not "".join([*cell.pieces, *cell.written]).startswith(outcome.text.strip()):
-        return f"the text was never said: {outcome.text!r}"
+        return f"the text is not in the plan: {outcome.text!r}"
     return judge_record(outcome, record, may_fail=len(expected) > 1)
 
 
@@ -280,12 +280,12 @@ async def count_left(before: int) -> int:
 
 
 async def find_record(records: Records, name: str) -> Record | None:
-    """The record is told right behind the last byte."""
+    """The record is written right after the last byte."""
     for _ in range(100):
-        if name in records.told:
+        if name in records.by_request:
             break
         await asyncio.sleep(0.01)
-    return records.told.get(name)
+    return records.by_request.get(name)
 
 
 def plan(client: str, upstream: str, faults: Iterable[str] = tuple(FAULTS)) -> list[Cell]:

@@ -41,8 +41,8 @@ async def stream(port: int) -> str:
     except (ConnectionError, asyncio.IncompleteReadError):
         return "refused"
     else:
-        told, complete = await read_chunks(reader)
-        return read_answer("openai_chat", int(head.split()[1]), told, stream=True, complete=complete).end
+        received, complete = await read_chunks(reader)
+        return read_answer("openai_chat", int(head.split()[1]), received, stream=True, complete=complete).end
     finally:
         writer.close()
 

@@ -152,7 +152,7 @@ async def send(port: int, path: str, data: bytes, wire: str) -> str:
     """What is wrong with the answer."""
     try:
         async with asyncio.timeout(20):
-            status, told, complete = await exchange(port, path, data, "x")
+            status, received, complete = await exchange(port, path, data, "x")
     except (TimeoutError, ConnectionError, asyncio.IncompleteReadError) as error:
         return repr(error)
     if not complete:
@@ -160,11 +160,11 @@ async def send(port: int, path: str, data: bytes, wire: str) -> str:
     if status < 400:
         return ""
     if status >= 500 and status not in (502, 504):
-        return f"{status} {told[:200]!r}"
+        return f"{status} {received[:200]!r}"
     try:
-        check_error(wire, json.loads(told))
+        check_error(wire, json.loads(received))
     except Exception as error:
-        return f"{status} {told[:200]!r} is no error of {wire}: {error!r}"
+        return f"{status} {received[:200]!r} is no error of {wire}: {error!r}"
     return ""
 
 
@@ -221,8 +221,8 @@ def test_requests_that_broke_once(name: str) -> None:
                 path, body = make_request(
                     wire, f"up.{mode}.anthropic_messages.anthropic_messages", stream=False, tools=True
                 )
-                status, told, _ = await exchange(port, path, json.dumps(body | fields).encode(), "x")
-                assert status == expected, told
+                status, encoded, _ = await exchange(port, path, json.dumps(body | fields).encode(), "x")
+                assert status == expected, encoded
             assert not records.complaints
 
     asyncio.run(run())

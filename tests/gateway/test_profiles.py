@@ -102,7 +102,7 @@ def test_known_hosts_need_not_be_asked(address: str, model: str, name: str, nati
     assert (rule.name, rule.native) == (name, native)
 
 
-def test_nobody_known_gets_text() -> None:
+def test_an_unknown_server_gets_text() -> None:
     rule = PROFILES.find("http://api.openai.com.evil.example/v1", "some-model")
     assert (rule.name, rule.native, rule.number) == ("nothing is known", False, len(PROFILES.rules))
 
@@ -127,8 +127,8 @@ def test_a_model_that_is_known_to_call_natively_starts_native_anywhere(model: st
     rule = PROFILES.find("http://gateway.example/v1", model)
     assert (rule.name, rule.native) == (name, native)
     assert PROFILES.needs_facts("http://gateway.example/v1", model)  # what a server tells of itself comes first
-    told = facts_of(*ANSWERS["ollama"][:2])
-    assert "Ollama" in PROFILES.find(SERVER, model, told).name
+    received = facts_of(*ANSWERS["ollama"][:2])
+    assert "Ollama" in PROFILES.find(SERVER, model, received).name
 
 
 def test_a_rule_explains_itself() -> None:

@@ -51,9 +51,9 @@ def read(wire: str, body: bytes) -> list[Event]:
     return [*reader.feed(body), *reader.close()]
 
 
-def say(wire: str, told: Any) -> bytes:
+def say(wire: str, expected: Any) -> bytes:
     """An event with this data."""
-    data = json.dumps(told).encode()
+    data = json.dumps(expected).encode()
     return data + b"\n" if wire == "ollama" else b"data: " + data + b"\n\n"
 
 
@@ -106,15 +106,15 @@ def test_a_byte_order_mark_is_taken_off(wire: str, cut: int) -> None:
     assert pass_on(wire, [piece for piece in (marked[:cut], marked[cut:]) if piece]) == raw
 
 
-@pytest.mark.parametrize("said", [[], [ReasoningDelta("Hm.")], [TextDelta(" \n")]])
+@pytest.mark.parametrize("events", [[], [ReasoningDelta("Hm.")], [TextDelta(" \n")]])
 @pytest.mark.parametrize("wire", WIRES)
-def test_an_empty_answer_is_an_error(wire: str, said: list[Event]) -> None:
-    failed = read(wire, pass_on(wire, frames_of(wire, [*said, Finished("stop", USAGE)])))[-1]
+def test_an_empty_answer_is_an_error(wire: str, events: list[Event]) -> None:
+    failed = read(wire, pass_on(wire, frames_of(wire, [*events, Finished("stop", USAGE)])))[-1]
     assert isinstance(failed, Failed)
     asked = ClientRequest(
         conversation=Conversation("m", ()), stream=False, wants_usage=True, memory={"thoughts": True, "list": False}
     )
-    body = all_wires()[wire].encode_response([*said, Finished("stop", USAGE)], ResponseIdentity("1", 1, "m"), asked)
+    body = all_wires()[wire].encode_response([*events, Finished("stop", USAGE)], ResponseIdentity("1", 1, "m"), asked)
     with pytest.raises(UpstreamError) as raised:
         reply(relay(wire, stream=False), body)
     assert raised.value.code in ("empty_answer", "upstream_invalid")
@@ -147,7 +147,7 @@ def test_an_end_without_last_words_gets_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "payload",
     [
         {"error": {"message": f"bad {SECRET}", "type": SECRET, "code": SECRET, "param": SECRET}},
         {"type": "error", "error": {"type": SECRET, "message": SECRET}},
@@ -158,8 +158,8 @@ def test_an_end_without_last_words_gets_them() -> None:
 )
 @pytest.mark.parametrize("begun", [True, False])
 @pytest.mark.parametrize("wire", WIRES)
-def test_errors_inside_a_stream_repeat_no_key(wire: str, told: dict[str, Any], begun: bool) -> None:
-    out = pass_on(wire, [*(frames_of(wire, ANSWER[:2]) if begun else []), say(wire, told)])
+def test_errors_inside_a_stream_repeat_no_key(wire: str, payload: dict[str, Any], begun: bool) -> None:
+    out = pass_on(wire, [*(frames_of(wire, ANSWER[:2]) if begun else []), say(wire, payload)])
     assert SECRET.encode() not in out and isinstance(read(wire, out)[-1], Failed)
 
 
@@ -195,10 +195,10 @@ def ask(wire: str, stream: bool = False) -> tuple[bytes, str]:
 @pytest.mark.parametrize("wire", WIRES)
 @awaited
 async def test_no_field_of_an_upstreams_error_repeats_a_key(wire: str, caplog: pytest.LogCaptureFixture) -> None:
-    told = {"message": f"no {SECRET}", "type": SECRET, "code": SECRET, "param": SECRET, "status": SECRET}
+    received = {"message": f"no {SECRET}", "type": SECRET, "code": SECRET, "param": SECRET, "status": SECRET}
     headers = {"retry-after": SECRET, "x-ratelimit-limit-requests": "10"}
     caplog.set_level("INFO")
-    app = refuse(json.dumps({"error": told}).encode(), headers)
+    app = refuse(json.dumps({"error": received}).encode(), headers)
     async with gateway(app=app, upstream={"wire": wire}) as gate:
         for client in WIRES:
             body, path = ask(client)
@@ -238,7 +238,7 @@ async def test_stop_sequences_are_texts(wire: str, stop: Any) -> None:
 
 @pytest.mark.parametrize(("path", "wire"), [("/v1beta/models/m:countTokens", "gemini"), ("/api/generate", "ollama")])
 @awaited
-async def test_what_is_not_served_is_told_in_the_words_of_the_wire(path: str, wire: str) -> None:
+async def test_unknown_paths_are_refused_in_the_wire(path: str, wire: str) -> None:
     async with gateway(app=refuse(b"{}")) as gate:
         answer = await gate.ask({}, path)
         assert answer.status == 404

@@ -42,7 +42,7 @@ def tell(*events: Event, native: bool = False) -> str:
     recorder = RequestRecorder("req", "openai_chat", 0, 0, lambda: 0.0)
     renderer = ResponseRenderer(ROO, "qwen", carry_ids=native)
     rendition = XmlDelivery(renderer, reader, recorder, DeliveryPlan(native=native))
-    out = [told for event in events for told in rendition.deliver([event])]
+    out = [received for event in events for received in rendition.deliver([event])]
     return "".join(event.text for event in out if isinstance(event, TextDelta))
 
 
@@ -52,7 +52,7 @@ def calls(text: str) -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.parametrize("end", [STOP, CUT, FAILED], ids=["whole", "cut", "failed"])
 @pytest.mark.parametrize(
-    "said",
+    "events",
     [
         [TextDelta(f"Hi.\n```xml\n{RUN}\n```\n")],
         [ReasoningDelta(f"Perhaps:\n{RUN}")],
@@ -60,15 +60,15 @@ def calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     ],
     ids=["fence", "reasoning", "think"],
 )
-def test_what_counts_only_at_the_end_needs_an_end(said: list[Event], end: Event) -> None:
-    assert [name for name, _ in calls(tell(*said, end))] == (["execute_command"] if end is STOP else [])
+def test_what_counts_only_at_the_end_needs_an_end(events: list[Event], end: Event) -> None:
+    assert [name for name, _ in calls(tell(*events, end))] == (["execute_command"] if end is STOP else [])
 
 
 def test_a_call_from_reasoning_means_what_it_says() -> None:
     file = "<write_to_file>\n<path>a</path>\n<content>\nif a &lt; b\n</content>\n<line_count>1</line_count>\n</write_to_file>"
-    ((_, said),) = calls(tell(TextDelta(file), STOP))
+    ((_, text),) = calls(tell(TextDelta(file), STOP))
     ((_, thought),) = calls(tell(ReasoningDelta(f"I write.\n{file}"), STOP))
-    assert said["content"] == thought["content"] == "if a < b"
+    assert text["content"] == thought["content"] == "if a < b"
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_a_call_from_reasoning_means_what_it_says() -> None:
     ],
 )
 def test_no_text_before_a_native_call_is_lost(text: str) -> None:
-    told = tell(TextDelta(text), *NATIVE, Finished("tool_calls"), native=True)
-    assert [name for name, _ in calls(told)] == ["list_files"]
-    assert told.replace("\u200b", "").startswith(text)
+    events = tell(TextDelta(text), *NATIVE, Finished("tool_calls"), native=True)
+    assert [name for name, _ in calls(events)] == ["list_files"]
+    assert events.replace("\u200b", "").startswith(text)
 
 
 def test_a_native_call_of_an_answer_that_failed_is_not_made() -> None:

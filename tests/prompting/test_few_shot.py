@@ -44,7 +44,7 @@ SETTINGS = Tool(
     },
 )
 CALLED = Message("assistant", (ToolCall("c1", "get_weather", '{"city":"Oslo"}'),))
-TOLD = Message("tool", (ToolResult("c1", "get_weather", (Text("12 degrees, light rain"),)),))
+RESULT = Message("tool", (ToolResult("c1", "get_weather", (Text("12 degrees, light rain"),)),))
 
 
 def say(role: Role, text: str) -> Message:
@@ -65,9 +65,9 @@ QUESTION = say("user", "What is the weather in Oslo?")
         (ask_for(QUESTION, tools=()), AnswerKind.TEXT),
         (ask_for(QUESTION, choice=ToolChoice("none")), AnswerKind.TEXT),
         (ask_for(QUESTION, choice=ToolChoice("required")), AnswerKind.CALL),
-        (ask_for(QUESTION, CALLED, TOLD), AnswerKind.TEXT),
-        (ask_for(QUESTION, CALLED, TOLD, choice=ToolChoice.one("get_weather")), AnswerKind.CALL),
-        (ask_for(QUESTION, CALLED, TOLD, say("user", "And in Rome?")), AnswerKind.EITHER),
+        (ask_for(QUESTION, CALLED, RESULT), AnswerKind.TEXT),
+        (ask_for(QUESTION, CALLED, RESULT, choice=ToolChoice.one("get_weather")), AnswerKind.CALL),
+        (ask_for(QUESTION, CALLED, RESULT, say("user", "And in Rome?")), AnswerKind.EITHER),
         (ask_for(), AnswerKind.EITHER),
     ],
 )
@@ -84,34 +84,34 @@ def test_what_depends_on_the_tools_alone_is_made_once() -> None:
 
 
 def test_examples_stand_between_the_system_prompt_and_the_conversation() -> None:
-    spoken = render_for_small_model(ask_for(say("system", "Be brief."), QUESTION), "hermes").conversation
-    roles = [message.role for message in spoken.messages]
+    rendered = render_for_small_model(ask_for(say("system", "Be brief."), QUESTION), "hermes").conversation
+    roles = [message.role for message in rendered.messages]
     assert roles == ["system", *["user", "assistant"] * 4, "user"]
-    assert spoken.messages[0].text == (
+    assert rendered.messages[0].text == (
         "Be brief.\n\nYou can call these tools:\n- get_weather(city, days): Get the weather of a city\n"
         "Answer with a call if one of them fits the request, else with text."
     )
-    assert [message.text for message in spoken.messages[1:5]] == [
+    assert [message.text for message in rendered.messages[1:5]] == [
         "Hello!",
         "Hello! What can I do for you?",
         "Get the weather of a city, city Paris.",
         '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>',
     ]
-    assert spoken.messages[-1] == QUESTION
-    assert (spoken.tools, spoken.sampling.temperature) == ((), 0.0)
+    assert rendered.messages[-1] == QUESTION
+    assert (rendered.tools, rendered.sampling.temperature) == ((), 0.0)
 
 
 def test_every_example_fits_its_tool_and_differs_from_the_last() -> None:
-    spoken = render_for_small_model(
+    rendered = render_for_small_model(
         ask_for(QUESTION, tools=(SETTINGS,), choice=ToolChoice("required")), "hermes"
     ).conversation
     definition = {"name": SETTINGS.name, "parameters": SETTINGS.parameters}
-    shown = [read(message.text, [definition]) for message in spoken.messages if message.role == "assistant"]
+    shown = [read(message.text, [definition]) for message in rendered.messages if message.role == "assistant"]
     assert [json.loads(reading.calls[0].arguments) for reading in shown] == [
         {"mode": "fast", "count": 3, "tags": ["blue"], "on": True, "inner": {"path": "docs/plan.txt"}},
         {"mode": "slow", "count": 40, "tags": ["green"], "on": False, "inner": {"path": "a/b.md"}},
     ]
-    assert spoken.messages[1].text.startswith("set up, mode fast, count 3, ")
+    assert rendered.messages[1].text.startswith("set up, mode fast, count 3, ")
 
 
 def test_many_tools_do_not_mean_many_examples() -> None:
@@ -123,24 +123,24 @@ def test_many_tools_do_not_mean_many_examples() -> None:
 
 
 def test_results_are_answered_without_tools_and_tags() -> None:
-    speech = render_for_small_model(ask_for(QUESTION, CALLED, TOLD), "hermes")
-    assert [message.role for message in speech.conversation.messages] == ["user", "assistant", "user"]
-    assert speech.conversation.extra["grammar"] == "root ::= [^<]+\n"
-    assert speech.tools == (WEATHER,)
+    prompted = render_for_small_model(ask_for(QUESTION, CALLED, RESULT), "hermes")
+    assert [message.role for message in prompted.conversation.messages] == ["user", "assistant", "user"]
+    assert prompted.conversation.extra["grammar"] == "root ::= [^<]+\n"
+    assert prompted.tools == (WEATHER,)
 
 
 def test_the_client_keeps_what_it_asked_for() -> None:
     mine = {"response_format": {"type": "json_object"}}
-    spoken = render_for_small_model(
+    rendered = render_for_small_model(
         ask_for(QUESTION, extra=mine, sampling=Sampling(temperature=0.7)), "hermes"
     ).conversation
-    assert (spoken.extra, spoken.sampling.temperature) == (mine, 0.7)
+    assert (rendered.extra, rendered.sampling.temperature) == (mine, 0.7)
 
 
 def test_a_dialect_without_a_grammar_is_taught_all_the_same() -> None:
-    spoken = render_for_small_model(ask_for(QUESTION), "pythonic").conversation
-    assert "grammar" not in spoken.extra
-    assert '[get_weather(city="Paris")]' in [message.text for message in spoken.messages]
+    rendered = render_for_small_model(ask_for(QUESTION), "pythonic").conversation
+    assert "grammar" not in rendered.extra
+    assert '[get_weather(city="Paris")]' in [message.text for message in rendered.messages]
 
 
 def request(conversation: Conversation) -> dict[str, Any]:
@@ -154,11 +154,11 @@ def request(conversation: Conversation) -> dict[str, Any]:
 @needs_model
 def test_the_embedded_model_calls_answers_and_talks() -> None:
     with start() as model:
-        speech = render_for_small_model(ask_for(QUESTION), "hermes")
-        call = read(ask(model.base_url, **request(speech.conversation)), [{"name": "get_weather"}]).calls[0]
+        prompted = render_for_small_model(ask_for(QUESTION), "hermes")
+        call = read(ask(model.base_url, **request(prompted.conversation)), [{"name": "get_weather"}]).calls[0]
         assert (call.name, call.arguments, call.repairs) == ("get_weather", '{"city":"Oslo"}', ())
         answer = ask(
-            model.base_url, **request(render_for_small_model(ask_for(QUESTION, CALLED, TOLD), "hermes").conversation)
+            model.base_url, **request(render_for_small_model(ask_for(QUESTION, CALLED, RESULT), "hermes").conversation)
         )
         assert "rain" in answer
         talk = render_for_small_model(ask_for(say("user", "Hello!")), "hermes").conversation

@@ -28,7 +28,7 @@ from toolglot.prompting.conversation import render_as_text
 from toolglot.reading.dialect_index import STRAY_THINKING
 from toolglot.reading.reader import dialect_index
 
-HOUSE = load_tools("house")
+HOME_TOOLS = load_tools("house")
 SMALL, LARGE = 8_000, 80_000
 LIMIT = 25
 NOISE = 0.02
@@ -107,11 +107,11 @@ INNER = {
 
 
 def whole(text: str) -> None:
-    toolglot.read(text, tools=HOUSE)
+    toolglot.read(text, tools=HOME_TOOLS)
 
 
 def streamed(text: str) -> None:
-    reader = toolglot.Reader(tools=HOUSE)
+    reader = toolglot.Reader(tools=HOME_TOOLS)
     for start in range(0, len(text), 8):
         reader.feed(text[start : start + 8])
     reader.close()
@@ -232,7 +232,7 @@ def test_a_call_behind_frames_that_fail_is_read() -> None:
     frames = "<tool_call>{" + """"x": '<tool_call>{"x": ', """ * 150 + "!"
     call = '\n<tool_call>\n{"name": "list_sensors", "arguments": {}}\n</tool_call>'
     for text in (frames * 10, "<tool_call>" * 500, "<" * 5000):
-        reading = toolglot.read(text + call, tools=HOUSE)
+        reading = toolglot.read(text + call, tools=HOME_TOOLS)
         assert [found.name for found in reading.calls] == ["list_sensors"]
         assert reading.text.startswith(text[:-400])
 
@@ -283,7 +283,7 @@ HISTORIES: dict[str, Callable[[int], list[Message]]] = {
     "user messages behind a result": lambda count: [call_all(1), *answer_all(1, "x"), *[USER] * count],
     "results of one turn": lambda count: [call_all(count), *answer_all(count, PAGE)],
     "results without ids": lambda count: [call_all(count), *answer_all(count, "x", named=False)],
-    "calls that nobody answers": lambda count: [call_all(count), *[say("user", Text("x"))] * count],
+    "calls without results": lambda count: [call_all(count), *[say("user", Text("x"))] * count],
     "turns": lambda count: [turn for number in range(count) for turn in (say("assistant", ToolCall(str(number), "read")), say("tool", ToolResult(str(number))))],
 }  # fmt: skip
 

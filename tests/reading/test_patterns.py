@@ -192,11 +192,11 @@ def test_the_gateway_keeps_to_its_settings(name: str, stream: bool) -> None:
                 answer = await gate.ask(body)
                 report = (await gate.get("/metrics")).body.decode()
             if stream:
-                calls, said = answer.told[1], answer.told[0]
+                calls, answer_text = answer.joined[1], answer.joined[0]
             else:
-                calls, said = answer.message.get("tool_calls") or [], answer.message.get("content")
+                calls, answer_text = answer.message.get("tool_calls") or [], answer.message.get("content")
             assert len(calls) == switch
-            assert switch or said == text
+            assert switch or answer_text == text
             assert ("switched_off" in report) is not switch
 
     run(check)
@@ -217,7 +217,7 @@ def test_the_gateway_requires_a_working_directory(stream: bool) -> None:
         for cwd, made in (("", 0), ("/src", 1)):
             async with gateway(sim, mode="text", **given, shell_cwd=cwd) as gate:
                 answer = await gate.ask(body)
-            calls = answer.told[1] if stream else answer.message.get("tool_calls") or []
+            calls = answer.joined[1] if stream else answer.message.get("tool_calls") or []
             assert len(calls) == made
 
     run(check)

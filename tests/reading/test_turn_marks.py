@@ -86,10 +86,10 @@ HARMONY = [
 ]
 
 
-@pytest.mark.parametrize(("text", "calls", "said", "thought"), HARMONY)
-def test_harmony_messages(text: str, calls: list[tuple[str, Any]], said: str, thought: str) -> None:
+@pytest.mark.parametrize(("text", "calls", "answer_text", "thought"), HARMONY)
+def test_harmony_messages(text: str, calls: list[tuple[str, Any]], answer_text: str, thought: str) -> None:
     reading = read(text)
-    assert (calls_of(reading), reading.text, reading.reasoning) == (calls, said, thought)
+    assert (calls_of(reading), reading.text, reading.reasoning) == (calls, answer_text, thought)
 
 
 ENVELOPE = '{"name": "read", "arguments": {"path": "a.py"}}'

@@ -41,5 +41,5 @@ def test_a_row_of_empty_members_takes_no_time() -> None:
 
 def test_members_that_come_one_by_one_are_not_counted_together() -> None:
     unpacking = Decompressor()
-    told = [unpacking.feed(gzip.compress(b"x", mtime=0)) for _ in range(MAX_MEMBERS + 5)]
-    assert b"".join(told) == b"x" * len(told) and unpacking.is_complete
+    events = [unpacking.feed(gzip.compress(b"x", mtime=0)) for _ in range(MAX_MEMBERS + 5)]
+    assert b"".join(events) == b"x" * len(events) and unpacking.is_complete

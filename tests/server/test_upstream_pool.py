@@ -1,4 +1,4 @@
-"""The client for upstreams, against small servers that send exactly the bytes they are told to."""
+"""The client for upstreams, against small servers that send exactly the given bytes."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def test_only_what_is_not_body_counts_towards_the_limit(monkeypatch: pytest.Monk
 
 
 @awaited
-async def test_a_server_that_speaks_first_is_an_error() -> None:
+async def test_a_server_that_sends_before_the_request_is_an_error() -> None:
     async def serve(call: Call) -> None:
         await call.say(b"220 mail ESMTP\r\n")
         await call.is_left()
@@ -341,7 +341,9 @@ async def test_streams_are_known_by_type_or_beginning(head: bytes, pieces: Seque
 # requests
 
 
-async def heard(method: str = "POST", url: str = "{url}", body: bytes | None = b"ask", **headers: str) -> list[str]:
+async def received_lines(
+    method: str = "POST", url: str = "{url}", body: bytes | None = b"ask", **headers: str
+) -> list[str]:
     """The lines of the request that a server hears."""
     async with small(says(FRAMES["length"])) as server:
         upstream = Upstream(base_url=server.url)
@@ -353,28 +355,34 @@ async def heard(method: str = "POST", url: str = "{url}", body: bytes | None = b
 
 @awaited
 async def test_a_request_is_sent_as_it_is_meant() -> None:
-    assert await heard("POST", "{url}/v1/a b/ü%20?k=1 2&x=%2F", Accept="text/event-stream", Id="7") == [
+    assert await received_lines("POST", "{url}/v1/a b/ü%20?k=1 2&x=%2F", Accept="text/event-stream", Id="7") == [
         "POST /v1/a%20b/%C3%BC%20?k=1%202&x=%2F HTTP/1.1", "host: HERE", "Accept: text/event-stream", "Id: 7", "content-length: 3", "", "ask",
     ]  # fmt: skip
-    assert await heard("GET", body=None) == ["GET / HTTP/1.1", "host: HERE", "accept: */*", "", ""]
-    assert "content-length: 0" in await heard(body=b"")
-    assert await heard("GET", body=None, Host="other") == ["GET / HTTP/1.1", "accept: */*", "Host: other", "", ""]
+    assert await received_lines("GET", body=None) == ["GET / HTTP/1.1", "host: HERE", "accept: */*", "", ""]
+    assert "content-length: 0" in await received_lines(body=b"")
+    assert await received_lines("GET", body=None, Host="other") == [
+        "GET / HTTP/1.1",
+        "accept: */*",
+        "Host: other",
+        "",
+        "",
+    ]
 
 
 @awaited
 async def test_a_login_in_the_address_is_presented_unless_there_is_another() -> None:
     login = "http://me:s%40cret@127.0.0.1:{port}/"
-    assert f"authorization: Basic {b64encode(b'me:s@cret').decode()}" in await heard(url=login)
-    told = await heard(url=login, Authorization="Bearer x")
-    assert "Authorization: Bearer x" in told and not any("Basic" in line for line in told)
-    assert "host: HERE" in told
+    assert f"authorization: Basic {b64encode(b'me:s@cret').decode()}" in await received_lines(url=login)
+    received = await received_lines(url=login, Authorization="Bearer x")
+    assert "Authorization: Bearer x" in received and not any("Basic" in line for line in received)
+    assert "host: HERE" in received
 
 
 @awaited
 async def test_headers_cannot_break_out_of_their_line() -> None:
     for value in ("a\r\nX: y", "a\nX: y", "a\rb"):
         with pytest.raises(UpstreamError, match="line break"):
-            await heard(X=value)
+            await received_lines(X=value)
 
 
 def test_addresses_are_taken_apart() -> None:
@@ -389,7 +397,7 @@ def test_addresses_are_taken_apart() -> None:
 
 
 @awaited
-async def test_ipv6_is_spoken() -> None:
+async def test_ipv6_is_supported() -> None:
     try:
         async with small(serve_always, host="::1") as server:
             assert await server.ask() == b"hello world"
@@ -494,7 +502,7 @@ async def test_a_connection_that_was_closed_meanwhile_is_made_anew(seen: bool) -
 
 
 @awaited
-async def test_nothing_is_asked_twice_once_a_word_was_heard() -> None:
+async def test_no_request_is_repeated_after_the_first_byte_of_a_response() -> None:
     async def serve(call: Call) -> None:
         await call.hear()
         await call.say(FRAMES["length"])
@@ -626,7 +634,7 @@ async def test_who_leaves_early_ends_the_connection(when: str) -> None:
 def test_leaving_in_the_moment_in_which_the_head_comes_leaves_no_connection(
     body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The task is cancelled after the head was read and before it could go on: nobody has the reply."""
+    """The task is cancelled after the head was read and before it could continue: no task owns the response."""
     head_came = UpstreamResponse.on_headers_complete
 
     async def test() -> None:
@@ -667,7 +675,7 @@ def test_leaving_in_the_moment_in_which_the_head_comes_leaves_no_connection(
 
 
 @awaited
-async def test_who_cannot_be_reached_is_told_apart() -> None:
+async def test_connection_errors_are_distinguished() -> None:
     async with small(serve_always) as server:
         pass
     for url in (server.url, "http://nowhere.invalid"):
@@ -736,7 +744,7 @@ async def test_a_shorter_patience_counts_on_a_kept_connection() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Key and certificate for ``localhost``, signed by nobody else."""
+    """Key and certificate for ``localhost``, self-signed."""
     path = tmp_path_factory.mktemp("tls") / "both.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     names = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(path), "-out", f"{path}.crt"]
@@ -755,7 +763,7 @@ def server_side(certificate: Path) -> ssl.SSLContext:
 
 
 @awaited
-async def test_tls_is_spoken_with_those_who_can_be_trusted(certificate: Path) -> None:
+async def test_tls_connects_to_trusted_servers(certificate: Path) -> None:
     async with small(serve_always, tls=server_side(certificate)) as server:
         server.pool._tls.load_verify_locations(certificate)
         server.url = server.url.replace("127.0.0.1", "localhost")
@@ -767,7 +775,7 @@ async def test_tls_is_spoken_with_those_who_can_be_trusted(certificate: Path) ->
 
 
 @awaited
-async def test_a_certificate_that_nobody_signed_is_refused(certificate: Path) -> None:
+async def test_a_self_signed_certificate_is_refused(certificate: Path) -> None:
     async with small(serve_always, tls=server_side(certificate)) as server:
         server.url = server.url.replace("127.0.0.1", "localhost")
         with pytest.raises(UnreachableError, match=r"certificate of .* was refused: self.signed"):
@@ -776,7 +784,7 @@ async def test_a_certificate_that_nobody_signed_is_refused(certificate: Path) ->
 
 
 @awaited
-async def test_tls_is_not_spoken_with_a_plain_server() -> None:
+async def test_tls_fails_with_a_plain_server() -> None:
     async def serve(call: Call) -> None:
         await call.say(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
@@ -800,7 +808,7 @@ async def test_an_upstream_that_never_shakes_hands_is_silent() -> None:
 # streaming
 
 
-async def speak(call: Call, words: Sequence[bytes], go_on: asyncio.Event) -> None:
+async def serve_tls(call: Call, words: Sequence[bytes], go_on: asyncio.Event) -> None:
     """Every word in a read of its own, in several chunks."""
     await call.hear()
     await call.say(OK + b"Transfer-Encoding: chunked\r\n\r\n")
@@ -822,7 +830,7 @@ async def pour_words(
         go_on.set()
         return enough
 
-    async with small(lambda call: speak(call, words, go_on)) as server, server.send() as reply:
+    async with small(lambda call: serve_tls(call, words, go_on)) as server, server.send() as reply:
         go_on.set()
         taken.append(await reply.read_chunk())
         go_on.set()

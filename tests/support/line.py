@@ -61,7 +61,7 @@ class Line:
         settings = load({"base_url": base_url, "mode": mode, "state_dir": "none", **more}, {})
         self.settings = replace(settings, upstreams=(replace(settings.upstreams[0], wire=upstream),))
         self.clock = Clock()
-        self.knowledge: Capabilities = load_capabilities(self.settings, self.clock)
+        self.capabilities: Capabilities = load_capabilities(self.settings, self.clock)
         self.client, self.upstream = all_wires()[client], all_wires()[upstream]
         self.source = Source(self.clock, new_ids())
 
@@ -71,7 +71,7 @@ class Line:
     def open(self, body: bytes, stream: bool, owner: str = "k") -> Exchange:
         path = path_of(self.client.name, stream)
         watch = Telemetry().begin("r", self.client.name)
-        context = GatewayContext(self.settings, self.source, self.knowledge)
+        context = GatewayContext(self.settings, self.source, self.capabilities)
         return open_exchange(IncomingRequest(self.client, body, watch, path, key=owner), context)
 
     def answer(self, exchange: Exchange, events: Sequence[Event]) -> list[Event]:

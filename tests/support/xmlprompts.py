@@ -501,7 +501,7 @@ SERVERS: Mapping[str, Sequence[tuple[str, str, Mapping[str, Any]]]] = {
 }
 
 CUSTOM_RULES = "The config is in XML format. Use <read_file> wisely."
-"""The user's own words, which nobody changes."""
+"""The user's own instructions, which stay unchanged."""
 _FILLER = (
     "Take the smallest step that helps.",
     "Look at the project before you change it, and keep its style.",

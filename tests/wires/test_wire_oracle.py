@@ -140,15 +140,15 @@ def check_answer(client: str, upstream: str, sent: Answer, got: Answer, stream: 
     assert calls_of(got.parts, ids=ids) == calls_of(sent.parts, ids=ids)
     if client in ORDERED:
         order = list_order(sent)
-        if upstream not in ORDERED and not stream:  # the upstream has told all text before the first call
+        if upstream not in ORDERED and not stream:  # the upstream has sent all text before the first call
             text = text_of(sent.parts)
             order = [Text(text)] * bool(text) + [part for part in order if isinstance(part, str)]
         assert list_order(got) == order
     assert [thoughts_of(got), text_of(got.parts)] == [thoughts_of(sent), text_of(sent.parts)]
-    usage, told = sent.usage, got.usage
+    usage, received = sent.usage, got.usage
     details = () if "ollama" in (client, upstream) else (usage.cached, usage.reasoning)
-    assert (told.input, told.output) == (usage.input, usage.output)
-    assert (told.cached, told.reasoning)[: len(details)] == details
+    assert (received.input, received.output) == (usage.input, usage.output)
+    assert (received.cached, received.reasoning)[: len(details)] == details
 
 
 def thoughts_of(answer: Answer) -> str:
