@@ -270,7 +270,7 @@ def test_folders_are_read_where_the_tool_says_so() -> None:
     assert there(mapping, "read", filePath="src/") == [(EDITOR, {"command": "view", "path": "src/"})]
 
 
-# Losses: (mapping, whether on the way back, tool, arguments, what the sentence says)
+# Losses: (mapping, whether on the response path, tool, arguments, what the sentence says)
 
 VIEW = {"command": "view", "path": "a.py"}
 STR = {"command": "str_replace", "path": "a.py"}
@@ -572,7 +572,7 @@ def test_a_choice_among_editing_tools_narrows_what_is_offered() -> None:
     assert offered.tools[0].parameters["properties"]["command"]["enum"] == ["create"]
 
 
-# The way back
+# The response path
 
 
 def calls(*made: tuple[str, str], cut: int = 5) -> list[Event]:

@@ -5,7 +5,7 @@ A sample lies in ``dialects/<dialect>/<slug>.md`` and looks like this::
     # Wrong closer
 
     - kind: malformed
-    - tools: house
+    - tools: agent
     - why: The block is closed by a tag of another kind.
 
     ## Written
@@ -29,7 +29,7 @@ A sample lies in ``dialects/<dialect>/<slug>.md`` and looks like this::
     Looking.
     ```
 
-    ### Reasoning            (nothing is said about reasoning where this part is missing)
+    ### Reasoning            (reasoning is not compared if this part is missing)
     ### Rejected `truncated` (one part per rejected call, with its raw text)
 
 Fields: ``kind`` is ``canonical`` (arguments must agree to the byte) or ``malformed`` (their values and key order must
