@@ -237,13 +237,13 @@ def _check_object(payload: object) -> Reason | None:
     return None if isinstance(payload, dict) or payload in NO_ARGUMENTS else Reason.MALFORMED
 
 
-def _judge(arguments: str, doubted: bool) -> Reason | None:
+def _judge(arguments: str, may_be_cut: bool) -> Reason | None:
     """Check arguments that are not strict JSON."""
     try:
         return _check_object(decode_tolerant(arguments))
     except json.JSONDecodeError as error:
         rest = arguments[error.pos :].rstrip().lower()
-        cut = doubted or rest in _OPEN or error.msg.startswith("Unterminated string")
+        cut = may_be_cut or rest in _OPEN or error.msg.startswith("Unterminated string")
         return Reason.TRUNCATED if cut else Reason.MALFORMED
     except (ValueError, RecursionError):
         pass

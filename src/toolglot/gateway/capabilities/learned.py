@@ -137,11 +137,11 @@ class LearnedFailures:
         self.failures = {(one.address, one.model): one for one in kept}
         if self.path is None:
             return
-        draft = self.path.with_name(f"{FILE_NAME}.{os.getpid()}")
+        temporary = self.path.with_name(f"{FILE_NAME}.{os.getpid()}")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(json.dumps({"lessons": [asdict(one) for one in kept]}, indent=1) + "\n", "utf-8")
-            draft.replace(self.path)
+            temporary.write_text(json.dumps({"lessons": [asdict(one) for one in kept]}, indent=1) + "\n", "utf-8")
+            temporary.replace(self.path)
         except OSError as error:
             LOG.warning("learned failures cannot be saved to %s: %s", self.path, error.strerror)
 

@@ -24,7 +24,7 @@ from toolglot.core.conversation import (
     ToolResult,
 )
 from toolglot.core.json_numbers import encode
-from toolglot.wires.anthropic_messages.ids import EFFORT, EFFORT_WORDS, NAME, REDACTED, Ids
+from toolglot.wires.anthropic_messages.ids import EFFORT, EFFORT_VALUES, NAME, REDACTED, Ids
 from toolglot.wires.json_fields import adapt_body, read_arguments
 from toolglot.wires.translation import write_effort
 
@@ -220,6 +220,6 @@ def _encode_sampling(conversation: Conversation) -> dict[str, Any]:
     if sampling.top_k is not None:
         encoded["top_k"] = sampling.top_k
     if sampling.effort not in ("", "none") and EFFORT[0] not in conversation.extra:
-        encoded[EFFORT[0]] = {EFFORT[1]: write_effort(sampling.effort, EFFORT_WORDS)}
+        encoded[EFFORT[0]] = {EFFORT[1]: write_effort(sampling.effort, EFFORT_VALUES)}
     stops = [stop for stop in sampling.stop if stop.strip()]
     return encoded | {"stop_sequences": stops} if stops else encoded

@@ -26,7 +26,7 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
-from toolglot.wires.gemini.field_names import EFFORT, EFFORT_WORDS, NAME, NO_SIGNATURE, THINKING, unify
+from toolglot.wires.gemini.field_names import EFFORT, EFFORT_VALUES, NAME, NO_SIGNATURE, THINKING, unify
 from toolglot.wires.json_fields import parse_body, read_arguments
 from toolglot.wires.translation import write_effort
 
@@ -72,7 +72,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     if sampling.stop:
         settings["stopSequences"] = list(sampling.stop)
     if sampling.effort and THINKING not in settings:
-        settings[THINKING] = {EFFORT: write_effort(sampling.effort, EFFORT_WORDS).upper()}
+        settings[THINKING] = {EFFORT: write_effort(sampling.effort, EFFORT_VALUES).upper()}
     if settings:
         request["generationConfig"] = settings
     return encode(request)

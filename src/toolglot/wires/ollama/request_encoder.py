@@ -42,7 +42,7 @@ CARRIES = {
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
 
 TOOL_FIELDS = ("tools",)
-EFFORT_WORDS = ("low", "medium", "high")
+EFFORT_VALUES = ("low", "medium", "high")
 BETWEEN = "\n\n"
 """Separates texts that other wires send as several parts."""
 
@@ -64,7 +64,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     if options:
         request["options"] = options
     if sampling.effort and EFFORT not in request:
-        request[EFFORT] = sampling.effort != "none" and write_effort(sampling.effort, EFFORT_WORDS)
+        request[EFFORT] = sampling.effort != "none" and write_effort(sampling.effort, EFFORT_VALUES)
     if tools:
         request["tools"] = [write_function(tool) for tool in tools]
     return encode(request)

@@ -50,7 +50,7 @@ CARRIES = {
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
 
 TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
-EFFORT_WORDS = EFFORTS[:-1]
+EFFORT_VALUES = EFFORTS[:-1]
 
 
 def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
@@ -80,7 +80,7 @@ def _encode_sampling(sampling: Sampling, extra: Mapping[str, Any]) -> dict[str, 
         key: getattr(sampling, key) for key in SAMPLING_FIELDS if key != "max_tokens" or NEWER_MAX_TOKENS not in extra
     }
     if sampling.effort and EFFORT not in extra:
-        encoded[EFFORT] = write_effort(sampling.effort, EFFORT_WORDS)
+        encoded[EFFORT] = write_effort(sampling.effort, EFFORT_VALUES)
     stop = {"stop": list(sampling.stop)} if sampling.stop else {}
     return {key: value for key, value in encoded.items() if value is not None} | stop
 
