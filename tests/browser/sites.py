@@ -129,7 +129,7 @@ def make_site(journal: Journal) -> web.Application:
         headers = {"Location": request.query["to"], "Access-Control-Allow-Origin": "*"}
         return web.Response(status=int(request.query["status"]), headers=headers)
 
-    async def hear(request: web.Request) -> web.Response:
+    async def take_result(request: web.Request) -> web.Response:
         nonlocal done
         payload: dict[str, Any] = json.loads(await request.text())
         way = payload["way"]
@@ -144,7 +144,7 @@ def make_site(journal: Journal) -> web.Application:
     app = web.Application()
     app.router.add_get("/page", show)
     app.router.add_route("*", "/bounce", bounce)
-    app.router.add_post("/results", hear)
+    app.router.add_post("/results", take_result)
     return app
 
 

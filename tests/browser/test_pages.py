@@ -90,7 +90,7 @@ def test_a_page_on_loopback_is_served_and_reads_nothing(keyless: Sites, tmp_path
     assert journal.read == {}
 
 
-def test_a_page_on_loopback_of_another_name_must_tell_its_origin(keyless: Sites, tmp_path: Path) -> None:
+def test_a_page_on_loopback_under_another_name_needs_an_origin(keyless: Sites, tmp_path: Path) -> None:
     """Without an Origin header it cannot be distinguished from a page of another site."""
     journal = let_page_try(keyless, tmp_path, keyless.address("localhost", "127.0.0.1"))
     named = {

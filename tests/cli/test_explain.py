@@ -258,7 +258,7 @@ def test_probe_needs_a_server_that_answers(capsys: pytest.CaptureFixture[str]) -
 
 
 @needs_model
-def test_a_real_server_tells_that_its_template_has_no_tools(
+def test_a_real_server_reports_a_template_without_tools(
     capsys: pytest.CaptureFixture[str], request_file: str, local: EmbeddedModel
 ) -> None:
     output = explain(capsys, request_file, "--base-url", local.base_url, "--ask")

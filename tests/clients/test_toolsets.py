@@ -45,7 +45,7 @@ from toolglot.core.events import (
     check_order,
     merge_deltas,
 )
-from toolglot.sim import Answer as Says
+from toolglot.sim import Answer as SimAnswer
 from toolglot.sim import ScriptedAnswer, SimCall, SimOptions
 
 EDITOR = "str_replace_based_edit_tool"
@@ -249,7 +249,7 @@ def test_opencode_and_claude_code(row: str) -> None:
 
 
 @pytest.mark.parametrize(("words", "offset"), [("(0-based)", 4), ("(1-indexed)", 5)])
-def test_opencode_counts_lines_as_its_tool_says(words: str, offset: int) -> None:
+def test_opencode_counts_lines_as_its_tool_documents(words: str, offset: int) -> None:
     known = tool("read", "filePath", "limit", offset=f"The line to start from {words}")
     mapping = mapped("opencode", "anthropic", known)
     call = {"filePath": "a.py", "offset": offset, "limit": 10}
@@ -263,7 +263,7 @@ def test_a_shell_without_descriptions() -> None:
     assert [target.tool.name for _, target in mapping.model_side.tools] == ["Bash"]
 
 
-def test_folders_are_read_where_the_tool_says_so() -> None:
+def test_folders_are_read_if_the_tool_supports_them() -> None:
     known = Tool("read", "", {"properties": {"filePath": {"description": "The path of the file or directory"}}})
     mapping = mapped("opencode", "anthropic", known)
     assert back(mapping, EDITOR, command="view", path="src/") == [("read", {"filePath": "src/"})]
@@ -676,7 +676,7 @@ def as_json(known: Tool) -> dict[str, Any]:
 
 def converse(mode: str, made: tuple[SimCall, ...], *requests: dict[str, Any], editing: str = "anthropic") -> tuple[list[Answer], Any]:  # fmt: skip
     async def talk() -> tuple[list[Answer], Any]:
-        script = tuple(ScriptedAnswer(Says("Well.", made), times=1) for _ in requests)
+        script = tuple(ScriptedAnswer(SimAnswer("Well.", made), times=1) for _ in requests)
         options = SimOptions(script=script, chunk=7)
         async with gateway(options, model={"editing": editing}, mode=mode, dialect="hermes") as gate:
             answers = [await gate.ask({"model": "claude-x", **request}) for request in requests]
@@ -708,7 +708,7 @@ def test_the_gateway_maps_tools_both_ways(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["text", "native"])
-def test_the_gateway_tells_a_refused_call_as_text(mode: str) -> None:
+def test_the_gateway_delivers_a_refused_call_as_text(mode: str) -> None:
     made = (SimCall(EDITOR, json.dumps(edit("create", file_text="```\nx\n```")[1])),)
     (whole, streamed), _ = converse(mode, made, ASKED, {**ASKED, "stream": True})
     assert "tool_calls" not in whole.message and whole.finish == "stop"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from support.xmlcases import deliver, tell_answer
+from support.xmlcases import deliver, deliver_answer
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.client import XmlClient
@@ -83,7 +83,7 @@ def test_other_reasoning_has_its_own_channel() -> None:
     """Roo takes <think> for reasoning only at the very beginning, Cline takes the tags out."""
     text = f"<think>\nI need it.\n</think>\n\n{READ}"
     assert render_for(CLINE, text) == text
-    events = tell_answer(ROO, [text])
+    events = deliver_answer(ROO, [text])
     assert "".join(event.text for event in events if isinstance(event, ReasoningDelta)) == "\nI need it.\n"
     assert render_for(ROO, text) == f"\n\n{READ}"
 

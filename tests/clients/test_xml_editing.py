@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from gateway.test_toolset_gateway import AFTER, BEFORE, EDITOR, NEW, OLD, VIEWED, WORK
-from gateway.test_xml_gateway import ask, calls_of, scripted, tell_capable, text_of
+from gateway.test_xml_gateway import ask, calls_of, scripted, send_capabilities, text_of
 from support.editors import EDITORS, work
 from support.gateway import Answer, gateway, run
 from support.xmlprompts import ROO, write_cline, write_roo
@@ -21,7 +21,7 @@ from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
 from toolglot.clients.xml.profile import XmlCallBlock
 from toolglot.core.lenient_json import dump
-from toolglot.sim import Answer as Says
+from toolglot.sim import Answer as SimAnswer
 from toolglot.sim import ScriptedAnswer, SimCall, SimOptions, make_app
 from toolglot.sim.faults import FAULTS
 
@@ -54,7 +54,9 @@ def text_of_call(name: str, shown: str) -> list[dict[str, str]]:
 def test_roo_edits_a_file_with_a_model_that_knows_the_editor_of_anthropic(
     mode: str, dialect: str, stream: bool
 ) -> None:
-    script = tuple(ScriptedAnswer(Says("Well.", (SimCall(name, json.dumps(given)),)), times=1) for name, given in STEPS)
+    script = tuple(
+        ScriptedAnswer(SimAnswer("Well.", (SimCall(name, json.dumps(given)),)), times=1) for name, given in STEPS
+    )
     sim = SimOptions(dialect=dialect, script=script, chunk=5)
 
     async def check() -> None:
@@ -256,7 +258,7 @@ def test_native_tools_that_do_not_work_are_taught_as_text(stream: bool) -> None:
     async def check() -> None:
         sim = scripted({"when": "Go", "calls": [call], "times": 2}, dialect="hermes", faults=("no_tools_400",))
         app = make_app(sim)
-        app.router.add_get("/props", tell_capable)
+        app.router.add_get("/props", send_capabilities)
         async with gateway(app=app, mode="auto", dialect="hermes", model={"editing": "anthropic"}) as gate:
             text = text_of(await gate.ask(ask(write_roo(), stream=stream)), stream)
             assert calls_of(text, "roo-3.29") == [("read_file", {"args": {"file": [{"path": "a.py"}]}})]

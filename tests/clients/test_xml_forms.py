@@ -40,7 +40,7 @@ def test_every_documented_form_runs_as_written(row: tuple[XmlClient, Form]) -> N
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_row)
-def test_the_client_reads_what_the_form_says(row: tuple[XmlClient, Form]) -> None:
+def test_the_client_reads_the_values_of_the_form(row: tuple[XmlClient, Form]) -> None:
     client, form = row
     (call,) = client.read(form.text, "qwen3")
     assert isinstance(call, XmlCallBlock)

@@ -67,7 +67,7 @@ READ = "I look.\n<read_file>\n<args>\n<file>\n<path>a &amp; b.txt</path>\n</file
 WRITE = "<write_to_file>\n<path>a.txt</path>\n<content>\n1 &lt; 2 &amp;lt;\n</content>\n</write_to_file>"
 
 
-def test_roo_tells_heading_body_and_environment_in_parts() -> None:
+def test_roo_sends_heading_body_and_environment_in_parts() -> None:
     heading = "[read_file for 'a & b.txt'. Reading multiple files at once is more efficient.] Result:"
     image = Image(url="https://example.com/a.png")
     parsed = turn(
@@ -81,7 +81,7 @@ def test_roo_tells_heading_body_and_environment_in_parts() -> None:
     ]
 
 
-def test_cline_tells_all_in_one_part() -> None:
+def test_cline_sends_everything_in_one_part() -> None:
     parsed = turn(
         [
             assistant("<read_file><path>a.txt</path></read_file>"),

@@ -68,7 +68,7 @@ def test_a_litellm_file_is_read_as_it_is(tmp_path: Path) -> None:
     assert settings.sources["server.keys"].endswith("config.yaml")
 
 
-def test_what_a_litellm_file_says_in_vain_is_noted(tmp_path: Path) -> None:
+def test_unsupported_settings_of_a_litellm_file_are_noted(tmp_path: Path) -> None:
     path = litellm(tmp_path, PROXY)
     notes = [note.removeprefix(f"{path}: ") for note in load({}, {"MASTER": KEY}, path).notes]
     assert notes == [

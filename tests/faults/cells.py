@@ -64,7 +64,7 @@ class Cell:
         """The kind of upstream that it needs."""
         if self.fault in UNREACHABLE:
             return "down"
-        steps = FAULTS[self.fault].make(self.say())
+        steps = FAULTS[self.fault].make(self.plan_response())
         return "mute" if End.HANG in steps or End.DRIP in steps else "up"
 
     @property
@@ -84,7 +84,7 @@ class Cell:
         call = json.dumps({"name": TOOL, "arguments": self.arguments})
         return ["\n<tool_call>\n", call[:20], call[20:], "\n</tool_call>"]
 
-    def say(self) -> PlannedResponse:
+    def plan_response(self) -> PlannedResponse:
         """What the upstream says if nothing goes wrong."""
         call = (TOOL, self.arguments) if self.mode == "native" else None
         pieces = [*self.pieces, *self.written]
@@ -94,7 +94,7 @@ class Cell:
 def play(model: str) -> Iterable[Step]:
     """The steps of the upstream that was asked for a model."""
     cell = Cell.parse(model)
-    return FAULTS[cell.fault].make(cell.say())
+    return FAULTS[cell.fault].make(cell.plan_response())
 
 
 def settle(port: int, closed_port: int) -> Settings:

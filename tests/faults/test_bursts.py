@@ -47,7 +47,7 @@ async def stream(port: int) -> str:
         writer.close()
 
 
-async def say(port: int, words: bytes) -> asyncio.StreamWriter | None:
+async def plan_response(port: int, words: bytes) -> asyncio.StreamWriter | None:
     """A connection that says something and waits."""
     try:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -63,7 +63,7 @@ async def burst(
     """All at once; those that only wait."""
     streams += [asyncio.create_task(stream(port)) for _ in range(STREAMS // 2)]
     words = (b"", HALF_HEAD, b"", HALF_BODY)
-    silent = [asyncio.create_task(say(port, words[number % 4])) for number in range(CONNECTIONS - STREAMS)]
+    silent = [asyncio.create_task(plan_response(port, words[number % 4])) for number in range(CONNECTIONS - STREAMS)]
     await asyncio.wait(silent, return_when=asyncio.FIRST_COMPLETED)
     in_the_middle()
     streams += [asyncio.create_task(stream(port)) for _ in range(STREAMS // 2)]
@@ -123,7 +123,7 @@ def test_a_signal_in_the_middle_of_bursts_cuts_no_stream(tmp_path: Path) -> None
             assert "Traceback" not in server.log.read_text()
 
 
-def test_those_that_say_nothing_are_left_on_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_clients_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
     allow_connections(8 * CONNECTIONS)
     monkeypatch.setattr(http_connection, "IDLE_TIMEOUT", 1.0)
     monkeypatch.setattr(http_connection, "INPUT_TIMEOUT", 1.0)

@@ -138,7 +138,9 @@ def mutate(wire: str, model: str, chance: random.Random) -> tuple[str, bytes]:
 def answer_anything(model: str) -> list[Step]:
     """An answer for any model; its first words name the wire."""
     wire = next((wire for wire in WIRES if wire in model), WIRES[0])
-    return list(NETWORK_FAULTS["usual_sized"].make(Cell("usual_sized", wire, wire, "native", "stream" in model).say()))
+    return list(
+        NETWORK_FAULTS["usual_sized"].make(Cell("usual_sized", wire, wire, "native", "stream" in model).plan_response())
+    )
 
 
 @asynccontextmanager

@@ -30,7 +30,7 @@ def awaited(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     return runs
 
 
-def says(text: str, **options: Any) -> SimOptions:
+def script_of(text: str, **options: Any) -> SimOptions:
     return SimOptions(script=(ScriptedAnswer(Answer(text)),), **options)
 
 
@@ -74,7 +74,7 @@ async def test_arguments_flow_while_they_are_written() -> None:
     content = "x" * 400
     call = f"<write>\n<path>a</path>\n<content>\n{content}\n</content>\n</write>"
     write = {"type": "function", "function": {"name": "write", "parameters": {"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}}}}  # fmt: skip
-    async with gateway(says(call, chunk=10, pace=5)) as gate:
+    async with gateway(script_of(call, chunk=10, pace=5)) as gate:
         times = []
         body = json.dumps(ASK | {"stream": True, "tools": [write]}).encode()
         async with gate.session.post(gate.address + "/v1/chat/completions", data=body) as response:
@@ -100,7 +100,7 @@ async def test_all_calls_are_delivered_however_many_were_taught() -> None:
 @awaited
 async def test_malformed_calls_come_back_as_text() -> None:
     broken = 'I\'ll read the file.\n\n<tool_call>\n{"name": "read", "arguments": {"filePath": }}\n</tool_call>'
-    async with gateway(says(broken)) as gate:
+    async with gateway(script_of(broken)) as gate:
         answer = await gate.ask()
         text = answer.message["content"]
         assert text.startswith(f"{broken}\n\n(The call of read was not made: argument filePath: found nothing, ")
@@ -114,7 +114,7 @@ async def test_malformed_calls_come_back_as_text() -> None:
 @awaited
 async def test_text_that_never_was_a_call_stays_text() -> None:
     broken = 'Look:\n\n<tool_call>\n{"nme": "read", "arguments": 3}\n</tool_call>\nWhat now?'
-    async with gateway(says(broken, chunk=5)) as gate:
+    async with gateway(script_of(broken, chunk=5)) as gate:
         text, calls, finish = (await gate.ask(ASK | {"stream": True})).joined
         assert (text, calls, finish) == (broken, [], "stop")
 
@@ -166,7 +166,7 @@ async def test_quoted_marks_are_harmless_and_come_back_unharmed() -> None:
 @awaited
 async def test_choice_none_teaches_nothing_and_reads_nothing() -> None:
     call = "<read>\n<filePath>a</filePath>\n</read>"
-    async with gateway(says(call)) as gate:
+    async with gateway(script_of(call)) as gate:
         answer = await gate.ask(ASK | {"tool_choice": "none"})
         assert answer.message == {"role": "assistant", "content": call}
         assert "read" not in gate.record.last.body["messages"][0]["content"].replace("Read the file", "")
@@ -179,7 +179,7 @@ async def test_choice_of_one_tool_teaches_only_that_and_delivers_no_other() -> N
         "function": {"name": "write", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}},
     }
     call = '<tool_call>\n{"name": "write", "arguments": {"path": "a"}}\n</tool_call>'
-    async with gateway(says(call)) as gate:
+    async with gateway(script_of(call)) as gate:
         choice = {"type": "function", "function": {"name": "read"}}
         answer = await gate.ask(ASK | {"tools": [READ, other], "tool_choice": choice})
         assert answer.message == {"role": "assistant", "content": call}
@@ -612,7 +612,7 @@ async def test_heartbeats_fill_silence_in_the_middle_too() -> None:
 
 
 @awaited
-async def test_an_upstream_that_says_nothing_is_given_up() -> None:
+async def test_a_silent_upstream_times_out() -> None:
     async with gateway(SimOptions(faults=("hang_mid",)), upstream={"read_timeout": 0.3}) as gate:
         answer = await gate.ask(ASK | {"stream": True})
         assert answer.chunks[-1]["error"]["code"] == "upstream_timeout"
@@ -641,7 +641,7 @@ async def test_a_client_that_leaves_ends_the_request_upstream(fault: str) -> Non
 @awaited
 async def test_a_slow_client_holds_the_upstream_up() -> None:
     text = "lorem ipsum dolor " * 2_200_000
-    async with gateway(says(text, chunk=8000)) as gate:
+    async with gateway(script_of(text, chunk=8000)) as gate:
         body = json.dumps(ASK | {"stream": True}).encode()
         async with gate.session.post(gate.address + "/v1/chat/completions", data=body) as response:
             await response.content.readany()

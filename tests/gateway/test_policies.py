@@ -48,7 +48,7 @@ def ask(line: Line, stream: bool, parallel: bool | None = None) -> Exchange:
     return line.ask(Conversation("m", (asked,), TOOLS, sampling=Sampling(parallel_calls=parallel)), stream)
 
 
-def tell(line: Line, exchange: Exchange, events: Iterable[Event]) -> list[Event]:
+def answer_with(line: Line, exchange: Exchange, events: Iterable[Event]) -> list[Event]:
     """What the client reads; an error reply is a failure."""
     try:
         return list(merge_deltas(line.answer(exchange, list(events))))
@@ -76,29 +76,29 @@ def test_every_call_is_delivered_whatever_was_taught(mode: str, client: str, ups
     line = Line(client, upstream, mode)
     exchange = ask(line, stream)
     assert not exchange.route.parallel and not exchange.route.single
-    _, calls, finish = sum_up(tell(line, exchange, [*pieces(TWO), DONE]))
+    _, calls, finish = sum_up(answer_with(line, exchange, [*pieces(TWO), DONE]))
     assert (calls, finish) == (BOTH, "tool_calls")
     exchange = ask(line, stream)
-    _, calls, _ = sum_up(tell(line, exchange, [*call(0, "read"), *call(1, "write"), CALLED]))
+    _, calls, _ = sum_up(answer_with(line, exchange, [*call(0, "read"), *call(1, "write"), CALLED]))
     assert [name for name, _ in calls] == ["read", "write"]
 
 
 @EVERY
 @pytest.mark.parametrize("mode", ["text", "native"])
-def test_one_call_is_delivered_where_the_request_says_so(mode: str, client: str, upstream: str, stream: bool) -> None:
+def test_one_call_is_delivered_if_the_request_asks_for_one(mode: str, client: str, upstream: str, stream: bool) -> None:
     if client not in ONE_CALL:
         return
     line = Line(client, upstream, mode)
     for events in ([*pieces(TWO), DONE], [*call(0, "read"), *call(1, "write"), CALLED]):
         exchange = ask(line, stream, parallel=False)
-        _, calls, _ = sum_up(tell(line, exchange, events))
+        _, calls, _ = sum_up(answer_with(line, exchange, events))
         assert len(calls) == 1 and exchange.recorder.rejected == ["extra_call"]
 
 
 @pytest.mark.parametrize(("setting", "asked", "expected"), [("false", None, 1), ("false", True, 2), ("true", None, 2)])
-def test_the_setting_counts_where_the_request_says_nothing(setting: str, asked: bool | None, expected: int) -> None:
+def test_the_setting_applies_if_the_request_has_no_preference(setting: str, asked: bool | None, expected: int) -> None:
     line = Line("openai_chat", "openai_chat", "text", parallel_calls=setting)
-    _, calls, _ = sum_up(tell(line, ask(line, False, asked), [TextDelta(TWO), DONE]))
+    _, calls, _ = sum_up(answer_with(line, ask(line, False, asked), [TextDelta(TWO), DONE]))
     assert len(calls) == expected
 
 
@@ -125,7 +125,7 @@ def test_a_leak_beside_a_native_call_is_text(case: str, client: str, upstream: s
     line = Line(client, upstream)
     exchange = ask(line, stream)
     before, behind = LEAKS[case]
-    events = tell(line, exchange, [*pieces(before), *call(0, "read"), *pieces(behind), CALLED])
+    events = answer_with(line, exchange, [*pieces(before), *call(0, "read"), *pieces(behind), CALLED])
     text, calls, finish = sum_up(events)
     assert (text, finish) == (before + behind, "tool_calls")
     assert calls == [("read", {"path": "ä\n"})]
@@ -138,7 +138,7 @@ def test_a_leak_beside_a_native_call_is_text(case: str, client: str, upstream: s
 @pytest.mark.parametrize("before", ["I read.\n\n", "I read <", f"Now.\n{leak()}\n"])
 def test_text_stays_before_the_native_call_that_followed_it(before: str, client: str, stream: bool) -> None:
     line = Line(client, "anthropic_messages")
-    events = tell(line, ask(line, stream), [*pieces(before), *call(0, "read"), TextDelta("Done."), CALLED])
+    events = answer_with(line, ask(line, stream), [*pieces(before), *call(0, "read"), TextDelta("Done."), CALLED])
     order = [type(event) for event in events if isinstance(event, TextDelta | CallStarted)]
     assert order == [TextDelta, CallStarted, TextDelta]
     assert [event.text for event in events if isinstance(event, TextDelta)] == [before, "Done."]
@@ -148,7 +148,7 @@ def test_text_stays_before_the_native_call_that_followed_it(before: str, client:
 def test_calls_that_stay_text_are_recorded(stream: bool) -> None:
     line = Line("openai_chat", "openai_chat")
     exchange = ask(line, stream)
-    tell(line, exchange, [*pieces(leak()), *call(0, "read"), *pieces(leak()), CALLED])
+    answer_with(line, exchange, [*pieces(leak()), *call(0, "read"), *pieces(leak()), CALLED])
     watch = exchange.recorder
     assert watch.outcomes["rescue"] == {"left_as_text": 2}
     assert "2 calls in the text beside native ones stay text: hermes" in watch.notes
@@ -158,7 +158,7 @@ def test_calls_that_stay_text_are_recorded(stream: bool) -> None:
 def test_a_leak_without_a_native_call_is_delivered_in_its_place(client: str, upstream: str, stream: bool) -> None:
     line = Line(client, upstream)
     exchange = ask(line, stream)
-    events = tell(line, exchange, [*pieces(f"I write.\n\n{leak()}\n\nThen I wait."), DONE])
+    events = answer_with(line, exchange, [*pieces(f"I write.\n\n{leak()}\n\nThen I wait."), DONE])
     text, calls, finish = sum_up(events)
     assert (calls, finish) == ([("write", {"path": "b"})], "tool_calls")
     assert text.split() == ["I", "write.", "Then", "I", "wait."]
@@ -169,7 +169,7 @@ def test_a_call_rehearsed_in_thoughts_stays_a_thought() -> None:
     thought = f"<think>\nPerhaps {leak()}\n</think>\n\n"
     for client in ("openai_chat", "anthropic_messages"):
         line = Line(client, "openai_chat")
-        events = tell(line, ask(line, True), [*pieces(thought), *call(0, "read"), CALLED])
+        events = answer_with(line, ask(line, True), [*pieces(thought), *call(0, "read"), CALLED])
         text, calls, _ = sum_up(events)
         assert "tool_call" not in text and calls == [("read", {"path": "ä\n"})]
         assert leak() in "".join(event.text for event in events if isinstance(event, ReasoningDelta))
@@ -209,7 +209,7 @@ EMPTY: dict[str, list[Event]] = {
 def test_an_empty_answer_is_an_error(case: str, mode: str, client: str, upstream: str, stream: bool) -> None:
     line = Line(client, upstream, mode)
     exchange = ask(line, stream)
-    events = tell(line, exchange, EMPTY[case])
+    events = answer_with(line, exchange, EMPTY[case])
     assert isinstance(events[-1], Failed), events
     assert exchange.recorder.error in ("empty_answer", "upstream_invalid") or not stream
 
@@ -243,7 +243,7 @@ def test_a_content_filter_is_reported_as_such_or_is_an_error(client: str, stream
     """An Ollama client knows no such reason; it would take the empty answer for a success."""
     line = Line(client, "openai_chat", "native")
     exchange = ask(line, stream)
-    events = tell(line, exchange, [Finished("content_filter")])
+    events = answer_with(line, exchange, [Finished("content_filter")])
     assert sum_up(events)[2] == ("failed" if client == "ollama" else "content_filter")
     assert (exchange.recorder.error or exchange.recorder.finish) == "content_filter"
 
@@ -287,7 +287,7 @@ def test_a_stream_with_arguments_that_are_no_json_fails(case: str, client: str, 
     line = Line(client, upstream)
     exchange = ask(line, True)
     made: list[Event] = [CallStarted(0, "c", "read"), CallArguments(0, BROKEN[case]), CallEnded(0)]
-    events = tell(line, exchange, [TextDelta("I read."), *made, CALLED])
+    events = answer_with(line, exchange, [TextDelta("I read."), *made, CALLED])
     assert isinstance(events[-1], Failed) and not any(isinstance(event, CallEnded) for event in events)
     assert (exchange.recorder.error, exchange.recorder.rejected) == ("malformed_call", ["malformed"])
 
@@ -299,7 +299,7 @@ def test_a_stream_with_a_cut_call_fails_if_a_part_of_it_was_sent(text: str, clie
     line = Line(client, upstream)
     exchange = ask(line, True)
     made: list[Event] = [CallStarted(0, "c", "read"), CallArguments(0, BROKEN["cut"]), CallEnded(0)]
-    events = tell(line, exchange, [*pieces(text), *made, CALLED])
+    events = answer_with(line, exchange, [*pieces(text), *made, CALLED])
     assert not any(isinstance(event, CallEnded) for event in events) and exchange.recorder.rejected == ["truncated"]
     if text.strip() and all_wires()[client].sends_whole_calls:
         assert sum_up(events) == (f"{text}\n\n({CUT})", [], "length") and not exchange.recorder.error
@@ -369,7 +369,7 @@ def test_a_call_that_was_refused_is_text_in_a_whole_answer(client: str, upstream
     conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", OPEN)]))
     exchange = line.ask(conversation, False)
     text = f"Now:\n{REFUSED_OPEN}"
-    events = tell(line, exchange, [TextDelta(text), DONE])
+    events = answer_with(line, exchange, [TextDelta(text), DONE])
     assert sum_up(events) == (f"{text}\n\n({MISSING})", [], "stop")
     assert exchange.recorder.rejected == ["missing_argument"]
     assert not any(isinstance(event, CallStarted) for event in events)
@@ -384,7 +384,7 @@ def test_a_refused_call_in_a_stream_is_text_or_a_failure(client: str, upstream: 
     conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", OPEN)]))
     exchange = line.ask(conversation, True)
     text = CUT_OPEN if cut else REFUSED_OPEN
-    events = tell(
+    events = answer_with(
         line,
         exchange,
         [TextDelta("Now:\n"), *(TextDelta(piece) for piece in text), Finished("length" if cut else "stop")],
@@ -409,7 +409,7 @@ def test_a_refused_call_that_leaked_beside_native_tools_is_text(client: str) -> 
     """There a call in the text waits for the end of the answer, so nothing of it was sent."""
     line = Line(client, "openai_chat", "native")
     conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", OPEN)]))
-    events = tell(line, line.ask(conversation, True), [TextDelta("Now:\n"), *map(TextDelta, REFUSED_OPEN), DONE])
+    events = answer_with(line, line.ask(conversation, True), [TextDelta("Now:\n"), *map(TextDelta, REFUSED_OPEN), DONE])
     assert sum_up(events) == (f"Now:\n{REFUSED_OPEN}\n\n({MISSING})", [], "stop")
 
 
@@ -417,4 +417,4 @@ def test_a_mentioned_mark_passes_without_a_note() -> None:
     line = Line("openai_chat", "openai_chat", "text")
     conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", OPEN)]))
     text = "Calls begin with <tool_call> and so on."
-    assert sum_up(tell(line, line.ask(conversation, True), [TextDelta(text), DONE])) == (text, [], "stop")
+    assert sum_up(answer_with(line, line.ask(conversation, True), [TextDelta(text), DONE])) == (text, [], "stop")

@@ -48,7 +48,7 @@ def facts_of(path: str, answer: Any, model: str = "m") -> Facts:
 
 
 @pytest.mark.parametrize("case", ANSWERS)
-def test_a_server_tells_what_it_can(case: str) -> None:
+def test_facts_are_read_from_the_answer_of_a_server(case: str) -> None:
     path, answer, name, native = ANSWERS[case]
     assert PROFILES.needs_facts(SERVER, "m")
     rule = PROFILES.find(SERVER, "m", facts_of(path, answer))
@@ -70,7 +70,7 @@ def test_questions_go_to_the_root_of_the_server() -> None:
 @pytest.mark.parametrize(
     "answer", [b"", b"nonsense", b"[1]", b"null", b"{}", b'{"chat_template_caps": 3}', b"[" * 99_999]
 )
-def test_an_answer_that_tells_nothing_gives_no_facts(answer: bytes) -> None:
+def test_an_uninformative_answer_gives_no_facts(answer: bytes) -> None:
     assert PROFILES.read_facts([answer] * len(PROFILES.probes)) == NO_FACTS
 
 

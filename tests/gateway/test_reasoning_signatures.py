@@ -292,7 +292,7 @@ def test_a_server_that_signs_nothing_gets_no_signatures(client: str) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_only_some_chat_servers_say_is_carried(stream: bool) -> None:
+def test_fields_of_only_some_chat_servers_are_carried(stream: bool) -> None:
     details = {"reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}], "annotations": [{"url": "u"}]}
     line = Line("openai_chat", "openai_chat")
     exchange = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)

@@ -51,7 +51,7 @@ def read(wire: str, body: bytes) -> list[Event]:
     return [*reader.feed(body), *reader.close()]
 
 
-def say(wire: str, expected: Any) -> bytes:
+def encode_event(wire: str, expected: Any) -> bytes:
     """An event with this data."""
     data = json.dumps(expected).encode()
     return data + b"\n" if wire == "ollama" else b"data: " + data + b"\n\n"
@@ -80,7 +80,7 @@ def test_a_missing_blank_line_is_added(wire: str, lacking: int) -> None:
 def test_nothing_is_passed_on_behind_the_end(wire: str, together: bool) -> None:
     frames = frames_of(wire, ANSWER)
     raw = b"".join(frames)
-    late = [frames_of(wire, [TextDelta("late")])[-1], say(wire, {"error": "late"})]
+    late = [frames_of(wire, [TextDelta("late")])[-1], encode_event(wire, {"error": "late"})]
     pieces = [raw + b"".join(late)] if together else [*frames, *late]
     out = pass_on(wire, pieces[:-1] if wire == "gemini" and not together else pieces)
     assert out == raw or (wire == "gemini" and out.startswith(raw) and b'"late"}' not in out)
@@ -89,13 +89,18 @@ def test_nothing_is_passed_on_behind_the_end(wire: str, together: bool) -> None:
 def test_candidates_and_reasons_that_come_again_are_passed_on() -> None:
     """Some servers give a reason to finish with every event, and several candidates end one after the other."""
 
-    def tell(text: str, index: int, finish: str | None) -> bytes:
+    def candidate_event(text: str, index: int, finish: str | None) -> bytes:
         candidate: dict[str, Any] = {"content": {"role": "model", "parts": [{"text": text}]}, "index": index}
-        return say("gemini", {"candidates": [candidate | ({"finishReason": finish} if finish else {})]})
+        return encode_event("gemini", {"candidates": [candidate | ({"finishReason": finish} if finish else {})]})
 
-    every = [tell("a", 0, "STOP"), tell("b", 0, "STOP"), tell("c", 1, None), say("gemini", {"usageMetadata": {}})]
+    every = [
+        candidate_event("a", 0, "STOP"),
+        candidate_event("b", 0, "STOP"),
+        candidate_event("c", 1, None),
+        encode_event("gemini", {"usageMetadata": {}}),
+    ]
     assert pass_on("gemini", every) == b"".join(every)
-    assert pass_on("gemini", [*every, tell("d", 0, None)]) == b"".join(every)
+    assert pass_on("gemini", [*every, candidate_event("d", 0, None)]) == b"".join(every)
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2, 3, 9])
@@ -159,7 +164,7 @@ def test_an_end_without_last_words_gets_them() -> None:
 @pytest.mark.parametrize("begun", [True, False])
 @pytest.mark.parametrize("wire", WIRES)
 def test_errors_inside_a_stream_repeat_no_key(wire: str, payload: dict[str, Any], begun: bool) -> None:
-    out = pass_on(wire, [*(frames_of(wire, ANSWER[:2]) if begun else []), say(wire, payload)])
+    out = pass_on(wire, [*(frames_of(wire, ANSWER[:2]) if begun else []), encode_event(wire, payload)])
     assert SECRET.encode() not in out and isinstance(read(wire, out)[-1], Failed)
 
 

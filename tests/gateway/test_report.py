@@ -256,7 +256,7 @@ def summarize(groups: Groups) -> dict[tuple[str, str], tuple[Any, ...]]:
     }
 
 
-def test_a_log_and_the_metrics_of_one_run_say_the_same(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_and_the_metrics_of_one_run_agree(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An agent at work: it asks, and where it got no call it complains."""
     got = {True: 0, False: 0}
     metrics = ""

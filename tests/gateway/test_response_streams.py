@@ -105,7 +105,7 @@ def test_a_call_whose_middle_was_not_looked_at_was_not_cut(first: str, usage: bo
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_an_answer_that_does_not_say_how_it_ended(wire: str) -> None:
+def test_an_answer_without_a_finish_reason(wire: str) -> None:
     exchange = relay(wire)
     stream = open_stream(exchange)
     for frame in frames_of(wire, LONG):

@@ -15,7 +15,7 @@ import pytest
 from support.gateway import Answer, gateway
 from support.samples import load_tools
 
-from toolglot.sim import Answer as Says
+from toolglot.sim import Answer as SimAnswer
 from toolglot.sim import ScriptedAnswer, SimOptions
 
 SEED = load_tools("seed")
@@ -30,7 +30,7 @@ def converse(texts: list[str], *requests: dict[str, Any], chunk: int = 7, **sett
     """The answers to requests while the model says these texts, one after the other; and what the model was sent."""
 
     async def talk() -> tuple[list[Answer], Any]:
-        script = tuple(ScriptedAnswer(Says(text), times=1) for text in texts)
+        script = tuple(ScriptedAnswer(SimAnswer(text), times=1) for text in texts)
         async with gateway(SimOptions(script=script, chunk=chunk), **settings) as gate:
             answers = [await gate.ask({"model": MODEL, **request}) for request in requests]
             return answers, gate.record.bodies
@@ -132,7 +132,7 @@ def test_examples_cycle_1_read_file_execute_continue(tmp_path: Path) -> None:
     question, tools = user("What's in the package.json file?"), only("read")
 
     async def talk() -> None:
-        script = tuple(ScriptedAnswer(Says(text), times=1) for text in texts)
+        script = tuple(ScriptedAnswer(SimAnswer(text), times=1) for text in texts)
         async with gateway(SimOptions(script=script)) as gate:
             asked = {"model": MODEL, "messages": [question], "tools": tools, "stream": True}
             text, calls, finish = (await gate.ask(asked)).joined

@@ -118,7 +118,7 @@ def samples(telemetry: Telemetry) -> dict[str, float]:
 # The record
 
 
-def test_a_record_tells_what_became_of_a_request(telemetry: Telemetry, clock: Time) -> None:
+def test_a_record_describes_the_outcome_of_a_request(telemetry: Telemetry, clock: Time) -> None:
     record = run(telemetry, clock).record
     assert record is not None
     assert json.loads(str(record)) == {
@@ -242,7 +242,7 @@ def test_people_get_a_short_line(telemetry: Telemetry, clock: Time) -> None:
     assert ready == "ready"
 
 
-def test_logging_twice_does_not_say_it_twice(telemetry: Telemetry, clock: Time) -> None:
+def test_configuring_logging_twice_logs_once(telemetry: Telemetry, clock: Time) -> None:
     log_to(io.StringIO())
     stream = io.StringIO()
     log_to(stream)

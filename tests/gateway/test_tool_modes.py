@@ -40,23 +40,23 @@ def awaited(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     return waiting
 
 
-def tells(
+def with_properties(
     app: web.Application, properties: Any = PROPS, path: str = "/props", asked: list[str] | None = None
 ) -> web.Application:
     """An app that also tells what it can."""
 
-    async def tell(request: web.Request) -> web.Response:
+    async def send_properties(request: web.Request) -> web.Response:
         if asked is not None:
             asked.append(request.path)
         return web.json_response(properties)
 
-    app.router.add_get(path, tell)
+    app.router.add_get(path, send_properties)
     return app
 
 
 def able(options: SimOptions | None = None, properties: Any = PROPS, asked: list[str] | None = None) -> web.Application:
     """A simulated model behind a server that tells what it can."""
-    return tells(make_app(options), properties, asked=asked)
+    return with_properties(make_app(options), properties, asked=asked)
 
 
 def call_of(answer: Answer) -> tuple[str, str]:
@@ -92,7 +92,7 @@ async def test_a_server_that_has_tools_is_asked_natively() -> None:
 
 @pytest.mark.parametrize("properties", [None, {"chat_template": "no tools"}])
 @awaited
-async def test_one_that_has_none_or_tells_nothing_is_taught(properties: Any) -> None:
+async def test_a_server_without_tools_or_properties_gets_a_prompt(properties: Any) -> None:
     async with gateway(app=able(properties=properties)) as gate:
         answer = await gate.ask()
         assert call_of(answer) == CALL and answer.headers["x-toolglot-mode"] == "text"
@@ -134,7 +134,7 @@ async def test_requests_share_one_look_and_wait_a_moment_at_most() -> None:
 @awaited
 async def test_quirk_fields_are_sent_where_tools_are_text() -> None:
     received = {"tp_size": 1, "version": "0.5", "tool_call_parser": None}
-    async with gateway(app=tells(make_app(), received, "/get_server_info")) as gate:
+    async with gateway(app=with_properties(make_app(), received, "/get_server_info")) as gate:
         await gate.ask()
         assert tiers(gate) == ["text"] and gate.record.last.body["skip_special_tokens"] is False
 
@@ -197,7 +197,7 @@ async def test_if_text_fails_too_that_error_is_passed_on() -> None:
         return web.json_response({"error": {"message": text}}, status=400 if seen[-1] else 500)
 
     app.router.add_post("/v1/chat/completions", answer)
-    async with gateway(app=tells(app)) as gate:
+    async with gateway(app=with_properties(app)) as gate:
         for body in (ASK, STREAMED):
             answered = await gate.ask(body)
             assert (answered.status, answered.error["message"]) == (500, "out of memory")

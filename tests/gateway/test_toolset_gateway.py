@@ -15,7 +15,7 @@ from support.gateway import Answer, gateway, run
 from toolglot.clients.toolsets import all_mappings
 from toolglot.core.conversation import Conversation, Tool
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta
-from toolglot.sim import Answer as Says
+from toolglot.sim import Answer as SimAnswer
 from toolglot.sim import ScriptedAnswer, SimCall, SimOptions
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
@@ -92,7 +92,9 @@ def test_an_agent_edits_a_file_with_a_model_that_knows_other_tools(
 ) -> None:
     tools = PAIRS[client, model].tools
     steps = WORK[model]
-    script = tuple(ScriptedAnswer(Says("Well.", (SimCall(name, json.dumps(given)),)), times=1) for name, given in steps)
+    script = tuple(
+        ScriptedAnswer(SimAnswer("Well.", (SimCall(name, json.dumps(given)),)), times=1) for name, given in steps
+    )
     options = SimOptions(dialect="native" if mode == "native" else "hermes", script=script, chunk=5)
 
     async def agree() -> None:
@@ -138,7 +140,7 @@ def test_a_client_of_the_messages_wire_that_declares_the_editor_by_its_type(
     made = (SimCall("apply_diff", json.dumps({"path": "a.py", "diff": both})),)
 
     async def agree() -> None:
-        options = SimOptions(dialect="native", script=(ScriptedAnswer(Says("Well.", made)),), chunk=5)
+        options = SimOptions(dialect="native", script=(ScriptedAnswer(SimAnswer("Well.", made)),), chunk=5)
         async with gateway(options, model={"editing": "roo"}, mode="native") as gate, connect(gate) as client:
             asked: Any = {
                 "model": "sim",

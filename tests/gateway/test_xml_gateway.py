@@ -436,7 +436,7 @@ def test_native_tools_that_do_not_work_are_left_for_text(stream: bool) -> None:
     async def check() -> None:
         text = '```tool_code\n{"tool": "list_files", "path": "."}\n```'
         app = make_app(scripted({"when": "Go", "text": text, "times": 2}, faults=("no_tools_400",)))
-        app.router.add_get("/props", tell_capable)
+        app.router.add_get("/props", send_capabilities)
         async with gateway(app=app, mode="auto") as gate:
             answer = await gate.ask(ask(PROMPTS["roo-3.29"], stream=stream))
             assert "<list_files>" in text_of(answer, stream)
@@ -448,7 +448,7 @@ def test_native_tools_that_do_not_work_are_left_for_text(stream: bool) -> None:
     run(check)
 
 
-async def tell_capable(request: web.Request) -> web.Response:
+async def send_capabilities(request: web.Request) -> web.Response:
     capable = {"supports_tools": True, "supports_tool_calls": True, "supports_parallel_tool_calls": True}
     return web.json_response({"chat_template": "x", "chat_template_caps": capable})
 

@@ -47,7 +47,7 @@ CALLED = Message("assistant", (ToolCall("c1", "get_weather", '{"city":"Oslo"}'),
 RESULT = Message("tool", (ToolResult("c1", "get_weather", (Text("12 degrees, light rain"),)),))
 
 
-def say(role: Role, text: str) -> Message:
+def message(role: Role, text: str) -> Message:
     return Message(role, (Text(text),))
 
 
@@ -55,7 +55,7 @@ def ask_for(*messages: Message, tools: tuple[Tool, ...] = (WEATHER,), **more: An
     return Conversation("smollm2-135m", messages, tools, **more)
 
 
-QUESTION = say("user", "What is the weather in Oslo?")
+QUESTION = message("user", "What is the weather in Oslo?")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ QUESTION = say("user", "What is the weather in Oslo?")
         (ask_for(QUESTION, choice=ToolChoice("required")), AnswerKind.CALL),
         (ask_for(QUESTION, CALLED, RESULT), AnswerKind.TEXT),
         (ask_for(QUESTION, CALLED, RESULT, choice=ToolChoice.one("get_weather")), AnswerKind.CALL),
-        (ask_for(QUESTION, CALLED, RESULT, say("user", "And in Rome?")), AnswerKind.EITHER),
+        (ask_for(QUESTION, CALLED, RESULT, message("user", "And in Rome?")), AnswerKind.EITHER),
         (ask_for(), AnswerKind.EITHER),
     ],
 )
@@ -77,14 +77,14 @@ def test_what_the_answer_has_to_be(conversation: Conversation, need: AnswerKind)
 
 def test_what_depends_on_the_tools_alone_is_made_once() -> None:
     first = render_for_small_model(ask_for(QUESTION), "hermes").conversation
-    later = render_for_small_model(ask_for(say("user", "And in Rome?")), "hermes").conversation
+    later = render_for_small_model(ask_for(message("user", "And in Rome?")), "hermes").conversation
     assert len(first.messages) == len(later.messages) > 2
     assert all(one is other for one, other in zip(first.messages[1:-1], later.messages[1:-1], strict=True))
     assert first.extra["grammar"] is later.extra["grammar"]
 
 
 def test_examples_stand_between_the_system_prompt_and_the_conversation() -> None:
-    rendered = render_for_small_model(ask_for(say("system", "Be brief."), QUESTION), "hermes").conversation
+    rendered = render_for_small_model(ask_for(message("system", "Be brief."), QUESTION), "hermes").conversation
     roles = [message.role for message in rendered.messages]
     assert roles == ["system", *["user", "assistant"] * 4, "user"]
     assert rendered.messages[0].text == (
@@ -161,5 +161,5 @@ def test_the_embedded_model_calls_answers_and_talks() -> None:
             model.base_url, **request(render_for_small_model(ask_for(QUESTION, CALLED, RESULT), "hermes").conversation)
         )
         assert "rain" in answer
-        talk = render_for_small_model(ask_for(say("user", "Hello!")), "hermes").conversation
+        talk = render_for_small_model(ask_for(message("user", "Hello!")), "hermes").conversation
         assert "<" not in ask(model.base_url, **request(talk))

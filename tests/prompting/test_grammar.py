@@ -77,7 +77,7 @@ def test_the_dialects_that_matter_have_a_grammar() -> None:
     assert len(WITH_GRAMMAR) > 40
 
 
-def test_what_has_no_grammar_says_so() -> None:
+def test_a_dialect_without_a_grammar_returns_none() -> None:
     assert build_grammar(TOOLS, "shell_fence", required=True, parallel=False) is None
     assert build_grammar(TOOLS, "no such dialect", required=True, parallel=False) is None
     assert build_grammar((), "hermes", required=True, parallel=False) is None

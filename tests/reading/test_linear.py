@@ -264,27 +264,27 @@ def test_no_mark_has_four_signs_of_a_tag_in_a_row() -> None:
         ]
 
 
-def say(role: Role, *parts: Text | ToolCall | ToolResult) -> Message:
+def message(role: Role, *parts: Text | ToolCall | ToolResult) -> Message:
     return Message(role, parts)
 
 
 def call_all(count: int) -> Message:
-    return say("assistant", *(ToolCall(str(number), "read") for number in range(count)))
+    return message("assistant", *(ToolCall(str(number), "read") for number in range(count)))
 
 
 def answer_all(count: int, text: str, named: bool = True) -> list[Message]:
-    return [say("tool", ToolResult(str(at) if named else "", content=(Text(text),))) for at in range(count)]
+    return [message("tool", ToolResult(str(at) if named else "", content=(Text(text),))) for at in range(count)]
 
 
 PAGE = "lorem ipsum " * 100
-USER, SYSTEM = say("user", Text(PAGE)), say("system", Text(PAGE))
+USER, SYSTEM = message("user", Text(PAGE)), message("system", Text(PAGE))
 HISTORIES: dict[str, Callable[[int], list[Message]]] = {
     "system messages": lambda count: [SYSTEM] * count,
     "user messages behind a result": lambda count: [call_all(1), *answer_all(1, "x"), *[USER] * count],
     "results of one turn": lambda count: [call_all(count), *answer_all(count, PAGE)],
     "results without ids": lambda count: [call_all(count), *answer_all(count, "x", named=False)],
-    "calls without results": lambda count: [call_all(count), *[say("user", Text("x"))] * count],
-    "turns": lambda count: [turn for number in range(count) for turn in (say("assistant", ToolCall(str(number), "read")), say("tool", ToolResult(str(number))))],
+    "calls without results": lambda count: [call_all(count), *[message("user", Text("x"))] * count],
+    "turns": lambda count: [turn for number in range(count) for turn in (message("assistant", ToolCall(str(number), "read")), message("tool", ToolResult(str(number))))],
 }  # fmt: skip
 
 
@@ -360,7 +360,7 @@ def test_prompts_that_name_many_things(unit: Callable[[int], str], tail: str) ->
 def test_turns_of_xml_clients(unit: str) -> None:
     def measure(count: int) -> float:
         results = [Text("[list_files for 'a'] Result:\nx")] * count
-        messages = (say("assistant", Text("<list_files>" + unit * count)), say("user", *results))
+        messages = (message("assistant", Text("<list_files>" + unit * count)), message("user", *results))
         began = process_time()
         parse_history(messages, all_clients()["roo-3.36"], "m")
         return process_time() - began

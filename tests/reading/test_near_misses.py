@@ -139,7 +139,7 @@ def test_a_call_behind_a_near_miss_is_read() -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(("mode", "name"), [("text", "reading"), ("native", "rescue")])
-def test_the_record_tells_near_misses(records: Records, mode: str, name: str, streamed: bool) -> None:  # noqa: F811
+def test_the_record_has_near_misses(records: Records, mode: str, name: str, streamed: bool) -> None:  # noqa: F811
     broken = '```json\n{"tool": "read", "path": "a"}\n```'
 
     async def test() -> None:

@@ -17,7 +17,7 @@ from toolglot.core.call_patterns import KEYS, PATTERNS, to_snake_case
 from toolglot.core.errors import UsageError
 from toolglot.core.events import Event, Reason, TextDelta
 from toolglot.dialects.records import all_dialects
-from toolglot.sim import Answer as Says
+from toolglot.sim import Answer as SimAnswer
 from toolglot.sim import ScriptedAnswer, SimOptions
 
 
@@ -184,7 +184,7 @@ def test_the_gateway_keeps_to_its_settings(name: str, stream: bool) -> None:
     text = TEXTS[name][0]
 
     async def check() -> None:
-        sim = SimOptions(script=(ScriptedAnswer(Says(text)),), chunk=6)
+        sim = SimOptions(script=(ScriptedAnswer(SimAnswer(text)),), chunk=6)
         body = {"model": "sim", "messages": [{"role": "user", "content": "Go"}], "tools": TOOLS, "stream": stream}
         for switch in (True, False):
             given: dict[str, Any] = {f"patterns_{name}": switch}
@@ -207,7 +207,7 @@ def test_the_gateway_requires_a_working_directory(stream: bool) -> None:
     text = TEXTS["shell_commands"][0]
 
     async def check() -> None:
-        sim = SimOptions(script=(ScriptedAnswer(Says(text)),), chunk=6)
+        sim = SimOptions(script=(ScriptedAnswer(SimAnswer(text)),), chunk=6)
         body = {"model": "sim", "messages": [{"role": "user", "content": "Go"}], "tools": TOOLS, "stream": stream}
         given: dict[str, Any] = {
             "shell": "npm",

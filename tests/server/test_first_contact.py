@@ -31,7 +31,7 @@ ENDPOINTS = {
 }
 
 
-def says(text: str, chunk: int = 5) -> SimOptions:
+def script_of(text: str, chunk: int = 5) -> SimOptions:
     return SimOptions(script=(ScriptedAnswer(Answer(text), times=0),), chunk=chunk)
 
 
@@ -55,7 +55,7 @@ def test_the_usual_tools_are_those_of_coding_agents() -> None:
 @pytest.mark.parametrize("mode", ["auto", "text", "native"])
 def test_a_request_for_a_file_is_answered_with_a_call(stream: bool, mode: str) -> None:
     async def test() -> None:
-        async with gateway(says(f"I read it.\n\n{CALL}"), mode=mode) as gate:
+        async with gateway(script_of(f"I read it.\n\n{CALL}"), mode=mode) as gate:
             body = TASK | {"stream": stream}
             assert show(await gate.ask(body), stream) == ("I read it.", ["read_file"])
             assert gate.record.last.body["messages"] == TASK["messages"] and "tools" not in gate.record.last.body
@@ -78,7 +78,7 @@ def test_a_request_for_a_file_is_answered_with_a_call(stream: bool, mode: str) -
 )
 def test_other_answers_stay_text(text: str, stream: bool) -> None:
     async def test() -> None:
-        async with gateway(says(text)) as gate:
+        async with gateway(script_of(text)) as gate:
             assert show(await gate.ask(TASK | {"stream": stream}), stream) == (text, [])
 
     run_gateway(test)
@@ -101,7 +101,7 @@ def test_no_call_is_invented_without_a_task_or_beside_other_tools(
     change: dict[str, Any], settings: dict[str, Any], stream: bool
 ) -> None:
     async def test() -> None:
-        async with gateway(says(CALL), **settings) as gate:
+        async with gateway(script_of(CALL), **settings) as gate:
             assert show(await gate.ask(TASK | change | {"stream": stream}), stream) == (CALL, [])
 
     run_gateway(test)
@@ -124,7 +124,7 @@ def test_arguments_that_are_too_large_are_an_error(path: str, stream: bool, mode
 
     async def test() -> None:
         text = f"<tool_call>\n{json.dumps(calls[0], ensure_ascii=False)}\n</tool_call>"
-        async with gateway(says(text), mode=mode, tool_calling_max_parameter_bytes="1000") as gate:
+        async with gateway(script_of(text), mode=mode, tool_calling_max_parameter_bytes="1000") as gate:
             asked = {"input": ASK["messages"]} if path == "/v1/responses" else {"messages": ASK["messages"]}
             answer = await gate.ask(
                 {"model": "sim", **asked, "tools": tools, "stream": stream, **ENDPOINTS[path]}, path
@@ -132,7 +132,7 @@ def test_arguments_that_are_too_large_are_an_error(path: str, stream: bool, mode
             received = answer.body.decode()
             assert "larger than 1000 bytes" in received and "max_parameter_bytes" in received
             assert content not in received and (stream or answer.status == 502)
-        async with gateway(says(text), mode=mode, tool_calling_max_parameter_bytes="2 KiB") as gate:
+        async with gateway(script_of(text), mode=mode, tool_calling_max_parameter_bytes="2 KiB") as gate:
             assert show(await gate.ask(), False)[1] == ["read"]
 
     run_gateway(test)
@@ -174,7 +174,7 @@ def test_bodies_are_logged_with_the_models_own_text_and_without_keys(caplog: pyt
     text = f"The key is {secret}.\n{CALL.replace('read_file', 'read').replace('path', 'filePath')}"
 
     async def test() -> None:
-        async with gateway(says(text), mode="text", log_bodies=True, api_key=secret) as gate:
+        async with gateway(script_of(text), mode="text", log_bodies=True, api_key=secret) as gate:
             await gate.ask(ASK | {"messages": [{"role": "user", "content": f"Read it with {secret}"}]})
 
     with caplog.at_level(logging.INFO, "toolglot.bodies"):

@@ -266,9 +266,7 @@ async def test_older_clients_and_those_who_leave(request_: bytes, lasting: bool)
     ids=["idle", "in a head", "in a body"],
 )
 @awaited
-async def test_a_client_that_says_nothing_more_is_left(
-    beginning: bytes, limit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_silent_client_times_out(beginning: bytes, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_connection, limit, 0.2)
     async with called() as wire:
         wire.writer.write(beginning)
@@ -327,7 +325,7 @@ def test_paths_lead_somewhere() -> None:
 
 @awaited
 async def test_a_client_that_leaves_with_its_answer_has_had_it() -> None:
-    async def say(request: web.Request) -> web.StreamResponse:
+    async def answer_at_once(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         await response.write(b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n')
@@ -336,7 +334,7 @@ async def test_a_client_that_leaves_with_its_answer_has_had_it() -> None:
         return response
 
     app = web.Application()
-    app.router.add_post("/v1/chat/completions", say)
+    app.router.add_post("/v1/chat/completions", answer_at_once)
     async with called(app=app) as wire:
         status, _, body = await wire.ask(post(STREAMED))
         assert status == 200 and body.endswith(b"[DONE]\n\n")

@@ -67,13 +67,13 @@ class Call:
     writer: asyncio.StreamWriter
     requests: list[bytes] = field(default_factory=list)
 
-    async def hear(self) -> bytes:
+    async def receive_request(self) -> bytes:
         head = await self.reader.readuntil(b"\r\n\r\n")
         length = next((line[15:] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), b"0")
         self.requests.append(head + await self.reader.readexactly(int(length)))
         return self.requests[-1]
 
-    async def say(self, *pieces: bytes) -> None:
+    async def send(self, *pieces: bytes) -> None:
         for piece in pieces:
             self.writer.write(piece)
             await self.writer.drain()
@@ -138,18 +138,18 @@ async def small(
         await asyncio.sleep(0.01)
 
 
-def says(*pieces: bytes) -> Serve:
+def responds(*pieces: bytes) -> Serve:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(*pieces)
+        await call.receive_request()
+        await call.send(*pieces)
 
     return serve
 
 
 async def serve_always(call: Call) -> None:
     while True:
-        await call.hear()
-        await call.say(FRAMES["length"])
+        await call.receive_request()
+        await call.send(FRAMES["length"])
 
 
 async def in_pieces(reply: UpstreamResponse) -> bytes:
@@ -177,7 +177,7 @@ async def nothing() -> None:
 @awaited
 async def test_every_kind_of_framing_is_read(frame: str, read: Callable[[UpstreamResponse], Awaitable[bytes]]) -> None:
     sent = FRAMES[frame]
-    async with small(says(sent)) as server, server.send() as reply:
+    async with small(responds(sent)) as server, server.send() as reply:
         assert reply.status == 200 and "x" not in reply.headers and "content-type" not in reply.headers
         assert await read(reply) == b"hello world"
 
@@ -187,7 +187,7 @@ async def test_every_kind_of_framing_is_read(frame: str, read: Callable[[Upstrea
 @awaited
 async def test_answers_may_be_cut_anywhere(frame: str, read: Callable[[UpstreamResponse], Awaitable[bytes]]) -> None:
     sent = FRAMES[frame]
-    async with small(says(*(sent[at : at + 1] for at in range(len(sent))))) as server, server.send() as reply:
+    async with small(responds(*(sent[at : at + 1] for at in range(len(sent))))) as server, server.send() as reply:
         assert await read(reply) == b"hello world"
 
 
@@ -197,7 +197,7 @@ async def test_an_answer_that_breaks_off_anywhere_is_an_error(frame: str) -> Non
     sent = FRAMES[frame]
     ends = len(sent) - 1 if frame != "trailers" else sent.index(b"\r\nContent-Type: late")
     for at in range(0, ends, 3):
-        async with small(says(sent[:at])) as server:
+        async with small(responds(sent[:at])) as server:
             with pytest.raises(UpstreamError, match="connection to the upstream broke"):
                 await server.ask()
             assert len(server.calls) == 1
@@ -208,8 +208,8 @@ async def test_an_answer_that_breaks_off_anywhere_is_an_error(frame: str) -> Non
 async def test_some_answers_have_no_body(status: bytes) -> None:
     async def serve(call: Call) -> None:
         while True:
-            await call.hear()
-            await call.say(b"HTTP/1.1 " + status + b"\r\nETag: x\r\n\r\n")
+            await call.receive_request()
+            await call.send(b"HTTP/1.1 " + status + b"\r\nETag: x\r\n\r\n")
 
     async with small(serve) as server:
         assert await server.ask() == await server.ask() == b""
@@ -218,14 +218,14 @@ async def test_some_answers_have_no_body(status: bytes) -> None:
 
 @awaited
 async def test_the_answer_to_head_has_no_body() -> None:
-    async with small(says(OK + b"Content-Length: 11\r\n\r\n")) as server, server.send("HEAD", body=None) as reply:
+    async with small(responds(OK + b"Content-Length: 11\r\n\r\n")) as server, server.send("HEAD", body=None) as reply:
         assert reply.headers["content-length"] == "11" and await reply.read() == b""
 
 
 @awaited
 async def test_redirects_are_answers() -> None:
     moved = b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 4\r\n\r\ngone"
-    async with small(says(moved)) as server, server.send() as reply:
+    async with small(responds(moved)) as server, server.send() as reply:
         assert (reply.status, reply.headers["location"], await reply.read()) == (302, "/elsewhere", b"gone")
 
 
@@ -250,8 +250,8 @@ async def test_redirects_are_answers() -> None:
 @awaited
 async def test_what_is_not_http_is_an_error(garbage: bytes) -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(garbage)
+        await call.receive_request()
+        await call.send(garbage)
         await call.is_left()
 
     async with small(serve) as server:
@@ -264,7 +264,7 @@ async def test_what_is_not_http_is_an_error(garbage: bytes) -> None:
 async def test_headers_up_to_the_limit_are_read() -> None:
     long = b"x" * (HEAD_LIMIT - 1000)
     async with (
-        small(says(OK + b"X: " + long, b"\r\nContent-Length: 2\r\n\r\n", b"ok")) as server,
+        small(responds(OK + b"X: " + long, b"\r\nContent-Length: 2\r\n\r\n", b"ok")) as server,
         server.send() as reply,
     ):
         assert len(reply.headers["x"]) == len(long) and await reply.read() == b"ok"
@@ -277,7 +277,7 @@ def test_only_what_is_not_body_counts_towards_the_limit(monkeypatch: pytest.Monk
     async def test() -> None:
         pieces = [piece for _ in range(50) for piece in (b"1\r\n", b"x", b"\r\n")]
         head = OK + b"Transfer-Encoding: chunked\r\n\r\n"
-        async with small(says(head, *pieces, b"0\r\n\r\n")) as server:
+        async with small(responds(head, *pieces, b"0\r\n\r\n")) as server:
             assert await server.ask() == b"x" * 50
 
     test()
@@ -286,7 +286,7 @@ def test_only_what_is_not_body_counts_towards_the_limit(monkeypatch: pytest.Monk
 @awaited
 async def test_a_server_that_sends_before_the_request_is_an_error() -> None:
     async def serve(call: Call) -> None:
-        await call.say(b"220 mail ESMTP\r\n")
+        await call.send(b"220 mail ESMTP\r\n")
         await call.is_left()
 
     async with small(serve) as server:
@@ -314,7 +314,7 @@ def bare(text: bytes) -> bytes:
 async def test_packed_answers_are_unpacked(name: str, packed: bytes) -> None:
     head = OK + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n" % (name.encode(), len(packed))
     for pieces in ([head + packed], [head, *(packed[at : at + 1] for at in range(len(packed)))]):
-        async with small(says(*pieces)) as server, server.send() as reply:
+        async with small(responds(*pieces)) as server, server.send() as reply:
             assert await streamed(reply) == b"hello world"
 
 
@@ -333,7 +333,7 @@ async def test_packed_answers_are_unpacked(name: str, packed: bytes) -> None:
 )
 @awaited
 async def test_streams_are_known_by_type_or_beginning(head: bytes, pieces: Sequence[bytes], streamed: bool) -> None:
-    async with small(says(OK + head + b"\r\n", *pieces)) as server, server.send() as reply:
+    async with small(responds(OK + head + b"\r\n", *pieces)) as server, server.send() as reply:
         assert await reply.is_streamed() is streamed
         assert await reply.read() == b"".join(pieces)
 
@@ -345,7 +345,7 @@ async def received_lines(
     method: str = "POST", url: str = "{url}", body: bytes | None = b"ask", **headers: str
 ) -> list[str]:
     """The lines of the request that a server hears."""
-    async with small(says(FRAMES["length"])) as server:
+    async with small(responds(FRAMES["length"])) as server:
         upstream = Upstream(base_url=server.url)
         place = url.format(url=server.url, port=server.url.rpartition(":")[2])
         async with server.pool.send(method, place, upstream, headers, body) as reply:
@@ -410,7 +410,7 @@ async def test_an_answer_may_come_before_the_request_has_gone() -> None:
     """Then the rest of the request is still under way, and the connection is of no more use."""
 
     async def serve(call: Call) -> None:
-        await call.say(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig")
+        await call.send(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig")
         await asyncio.sleep(0.2)
 
     async with small(serve) as server:
@@ -436,7 +436,7 @@ async def test_a_connection_is_used_again() -> None:
 @pytest.mark.parametrize("frame", ["close", "until the end", "old"])
 @awaited
 async def test_a_connection_that_will_close_is_not_used_again(frame: str) -> None:
-    async with small(says(FRAMES[frame])) as server:
+    async with small(responds(FRAMES[frame])) as server:
         assert await server.ask() == await server.ask() == b"hello world"
         assert len(server.calls) == 2
 
@@ -444,10 +444,10 @@ async def test_a_connection_that_will_close_is_not_used_again(frame: str) -> Non
 @pytest.mark.parametrize("surplus", [FRAMES["length"], b"x"])
 @pytest.mark.parametrize("later", [False, True])
 @awaited
-async def test_a_connection_that_says_more_than_it_was_asked_is_not_used_again(surplus: bytes, later: bool) -> None:
+async def test_a_connection_with_unexpected_data_is_not_reused(surplus: bytes, later: bool) -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(*([FRAMES["length"], surplus] if later else [FRAMES["length"] + surplus]))
+        await call.receive_request()
+        await call.send(*([FRAMES["length"], surplus] if later else [FRAMES["length"] + surplus]))
         await call.is_left()
 
     async with small(serve) as server:
@@ -463,8 +463,8 @@ async def test_a_connection_that_says_more_than_it_was_asked_is_not_used_again(s
 @awaited
 async def test_of_a_header_that_is_given_twice_the_first_counts() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(b"HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n")
+        await call.receive_request()
+        await call.send(b"HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n")
 
     async with small(serve) as server, server.send() as reply:
         assert reply.headers == {"x-a": "1", "content-length": "0"}
@@ -473,10 +473,10 @@ async def test_of_a_header_that_is_given_twice_the_first_counts() -> None:
 @awaited
 async def test_a_trailer_is_no_header_of_the_next_answer() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(FRAMES["trailers"])
-        await call.hear()
-        await call.say(FRAMES["length"])
+        await call.receive_request()
+        await call.send(FRAMES["trailers"])
+        await call.receive_request()
+        await call.send(FRAMES["length"])
 
     async with small(serve) as server:
         assert await server.ask() == b"hello world"
@@ -489,10 +489,10 @@ async def test_a_trailer_is_no_header_of_the_next_answer() -> None:
 @awaited
 async def test_a_connection_that_was_closed_meanwhile_is_made_anew(seen: bool) -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(FRAMES["length"])
+        await call.receive_request()
+        await call.send(FRAMES["length"])
         if not seen:
-            await call.hear()  # it closes with the second request
+            await call.receive_request()  # it closes with the second request
 
     async with small(serve) as server:
         assert await server.ask() == b"hello world"
@@ -504,10 +504,10 @@ async def test_a_connection_that_was_closed_meanwhile_is_made_anew(seen: bool) -
 @awaited
 async def test_no_request_is_repeated_after_the_first_byte_of_a_response() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(FRAMES["length"])
-        await call.hear()
-        await call.say(b"HTTP/1.1 200")
+        await call.receive_request()
+        await call.send(FRAMES["length"])
+        await call.receive_request()
+        await call.send(b"HTTP/1.1 200")
 
     async with small(serve) as server:
         await server.ask()
@@ -518,7 +518,7 @@ async def test_no_request_is_repeated_after_the_first_byte_of_a_response() -> No
 
 @awaited
 async def test_a_new_connection_that_closes_is_not_tried_again() -> None:
-    async with small(says()) as server:
+    async with small(responds()) as server:
         with pytest.raises(UpstreamError, match="before it answered"):
             await server.ask()
         assert len(server.calls) == 1
@@ -558,8 +558,8 @@ async def test_a_connection_that_was_lost_before_it_was_used_is_an_error() -> No
 @awaited
 async def test_silence_is_not_asked_again() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(FRAMES["length"])
+        await call.receive_request()
+        await call.send(FRAMES["length"])
         await call.is_left()
 
     async with small(serve, read_timeout=0.1) as server:
@@ -591,8 +591,8 @@ def test_idle_connections_are_given_up(pool: bool, monkeypatch: pytest.MonkeyPat
 async def test_many_are_asked_at_once() -> None:
     async def serve(call: Call) -> None:
         while True:
-            await call.hear()
-            await call.say(OK, b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", b"0\r\n\r\n")
+            await call.receive_request()
+            await call.send(OK, b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", b"0\r\n\r\n")
 
     async with small(serve) as server:
         assert await asyncio.gather(*(server.ask() for _ in range(50))) == [b"hello"] * 50
@@ -607,9 +607,9 @@ async def test_who_leaves_early_ends_the_connection(when: str) -> None:
     left = asyncio.Event()
 
     async def serve(call: Call) -> None:
-        await call.hear()
+        await call.receive_request()
         if when != "before":
-            await call.say(OK + b"Content-Length: 11\r\n\r\nhello")
+            await call.send(OK + b"Content-Length: 11\r\n\r\nhello")
         if await call.is_left():
             left.set()
 
@@ -641,8 +641,8 @@ def test_leaving_in_the_moment_in_which_the_head_comes_leaves_no_connection(
         left = asyncio.Event()
 
         async def serve(call: Call) -> None:
-            await call.hear()
-            await call.say(OK + b"Content-Length: 11\r\n\r\n" + body)
+            await call.receive_request()
+            await call.send(OK + b"Content-Length: 11\r\n\r\n" + body)
             if await call.is_left():
                 left.set()
 
@@ -688,8 +688,8 @@ async def test_connection_errors_are_distinguished() -> None:
 @awaited
 async def test_silence_is_given_up(sent: bytes) -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(sent)
+        await call.receive_request()
+        await call.send(sent)
         await call.is_left()
 
     async with small(serve, read_timeout=0.1) as server:
@@ -700,12 +700,12 @@ async def test_silence_is_given_up(sent: bytes) -> None:
 @awaited
 async def test_slow_is_not_silent() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
+        await call.receive_request()
         head, end, body = FRAMES["length"].partition(b"\r\n\r\n")
-        await call.say(head + end)
+        await call.send(head + end)
         for at in range(len(body)):
             await asyncio.sleep(0.05)
-            await call.say(body[at : at + 1])
+            await call.send(body[at : at + 1])
 
     async with small(serve, read_timeout=0.3) as server:
         assert await server.ask() == b"hello world"
@@ -714,10 +714,10 @@ async def test_slow_is_not_silent() -> None:
 @awaited
 async def test_a_head_must_come_whole_in_time() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
+        await call.receive_request()
         with suppress(ConnectionError):
             for at in range(len(FRAMES["length"])):
-                await call.say(FRAMES["length"][at : at + 1])
+                await call.send(FRAMES["length"][at : at + 1])
                 await asyncio.sleep(0.05)
 
     async with small(serve, read_timeout=0.2) as server:
@@ -728,8 +728,8 @@ async def test_a_head_must_come_whole_in_time() -> None:
 @awaited
 async def test_a_shorter_patience_counts_on_a_kept_connection() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(FRAMES["length"])
+        await call.receive_request()
+        await call.send(FRAMES["length"])
         await call.is_left()
 
     async with small(serve, read_timeout=60) as server:
@@ -786,7 +786,7 @@ async def test_a_self_signed_certificate_is_refused(certificate: Path) -> None:
 @awaited
 async def test_tls_fails_with_a_plain_server() -> None:
     async def serve(call: Call) -> None:
-        await call.say(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await call.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
     async with small(serve) as server:
         server.url = server.url.replace("http:", "https:")
@@ -810,13 +810,13 @@ async def test_an_upstream_that_never_shakes_hands_is_silent() -> None:
 
 async def serve_tls(call: Call, words: Sequence[bytes], go_on: asyncio.Event) -> None:
     """Every word in a read of its own, in several chunks."""
-    await call.hear()
-    await call.say(OK + b"Transfer-Encoding: chunked\r\n\r\n")
+    await call.receive_request()
+    await call.send(OK + b"Transfer-Encoding: chunked\r\n\r\n")
     for word in words:
         await go_on.wait()
         go_on.clear()
-        await call.say(b"".join(b"1\r\n%c\r\n" % char for char in word))
-    await call.say(b"0\r\n\r\n")
+        await call.send(b"".join(b"1\r\n%c\r\n" % char for char in word))
+    await call.send(b"0\r\n\r\n")
 
 
 async def pour_words(
@@ -875,7 +875,7 @@ async def test_nothing_is_handed_on_once_the_pouring_has_ended() -> None:
     async def fail() -> None:
         raise ConnectionResetError
 
-    async with small(says(OK + b"\r\n", b"one", b"two", b"three")) as server, server.send() as reply:
+    async with small(responds(OK + b"\r\n", b"one", b"two", b"three")) as server, server.send() as reply:
         with pytest.raises(ConnectionResetError):
             await reply.stream_to(take, fail)
         seen = len(taken)
@@ -891,8 +891,8 @@ async def test_a_taker_that_fails_ends_the_pouring(kept: bool) -> None:
     left = asyncio.Event()
 
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(OK + b"Content-Length: 11\r\n\r\n", b"hello")
+        await call.receive_request()
+        await call.send(OK + b"Content-Length: 11\r\n\r\n", b"hello")
         await call.is_left()
         left.set()
 
@@ -908,7 +908,7 @@ async def test_a_taker_that_fails_ends_the_pouring(kept: bool) -> None:
 async def test_what_came_before_the_end_is_handed_on_before_the_error() -> None:
     for sent in (OK + b"Content-Length: 11\r\n\r\nhello", OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz"):
         taken: list[bytes] = []
-        async with small(says(sent)) as server:
+        async with small(responds(sent)) as server:
             with pytest.raises(UpstreamError):
                 async with server.send() as reply:
                     await reply.stream_to(taken.append, nothing)
@@ -916,10 +916,10 @@ async def test_what_came_before_the_end_is_handed_on_before_the_error() -> None:
 
 
 async def give(call: Call, size: int, given: list[int]) -> None:
-    await call.hear()
-    await call.say(OK + b"Content-Length: %d\r\n\r\n" % size)
+    await call.receive_request()
+    await call.send(OK + b"Content-Length: %d\r\n\r\n" % size)
     for _ in range(size // 10_000):
-        await call.say(b"x" * 10_000)
+        await call.send(b"x" * 10_000)
         given[0] += 10_000
 
 
@@ -971,8 +971,8 @@ async def test_a_long_answer_is_read_whole() -> None:
 async def test_a_connection_that_was_held_up_is_used_again() -> None:
     async def serve(call: Call) -> None:
         while True:
-            await call.hear()
-            await call.say(OK + b"Content-Length: 200000\r\n\r\n" + b"x" * 200_000)
+            await call.receive_request()
+            await call.send(OK + b"Content-Length: 200000\r\n\r\n" + b"x" * 200_000)
 
     async with small(serve) as server:
         for _ in range(3):

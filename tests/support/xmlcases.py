@@ -192,10 +192,10 @@ def _write_element(random: Random, parameter: ClientParameter, marks: list[str])
 
 def deliver(client: XmlClient, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[str]:
     """The text that the client receives of an answer of a text model, piece by piece."""
-    return [event.text for event in tell_answer(client, pieces, model, finish) if isinstance(event, TextDelta)]
+    return [event.text for event in deliver_answer(client, pieces, model, finish) if isinstance(event, TextDelta)]
 
 
-def tell_answer(client: XmlClient, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[Event]:
+def deliver_answer(client: XmlClient, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[Event]:
     """The events that the client receives of an answer of a text model.
 
     Args:

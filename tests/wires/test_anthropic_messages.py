@@ -102,7 +102,7 @@ TEXT = {"type": "text", "text": ""}
 THOUGHT = {"type": "thinking", "thinking": "", "signature": ""}
 
 
-def says(text: str) -> dict[str, Any]:
+def text_delta(text: str) -> dict[str, Any]:
     return {"type": "text_delta", "text": text}
 
 
@@ -378,7 +378,7 @@ STREAM = frames(
     PING,
     *block(0, THOUGHT, {"type": "thinking_delta", "thinking": "hm"}, {"type": "signature_delta", "signature": "s1"}),
     *block(1, {"type": "redacted_thinking", "data": "xyz"}),
-    *block(2, TEXT, says("Ich "), says("lese – ")),
+    *block(2, TEXT, text_delta("Ich "), text_delta("lese – ")),
     PING,
     *block(3, tool(), *args("", '{"path":', '"ä"}')),
     *block(4, tool("list", "toolu_2")),
@@ -409,16 +409,16 @@ def test_a_stream_is_read_however_it_is_cut(size: int, ends: bytes) -> None:
 @pytest.mark.parametrize(
     ("stream", "last"),
     [
-        (frames(START, *block(0, TEXT, says("x")), *end()), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
-        (frames(START, *block(0, TEXT, says("x")), end()[0]), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
-        (frames(START, *block(0, TEXT, says("x"), stop=False)), Failed("upstream_closed", "The upstream closed the connection in the middle of its answer.")),
-        (frames(START, *block(0, TEXT, says("x")), {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}), Failed("overloaded_error", "Overloaded")),
+        (frames(START, *block(0, TEXT, text_delta("x")), *end()), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, text_delta("x")), end()[0]), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, text_delta("x"), stop=False)), Failed("upstream_closed", "The upstream closed the connection in the middle of its answer.")),
+        (frames(START, *block(0, TEXT, text_delta("x")), {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}), Failed("overloaded_error", "Overloaded")),
         (b'data: {"error":"boom"}\n\n', Failed("upstream_refused", "boom")),
         (b"data: {\n\n", Failed("upstream_invalid", "The upstream sent no reply but '{'.")),
-        (frames(START, *block(0, TEXT, says("x")), *end("refusal")), Finished("content_filter", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
-        (frames(START, *block(0, TEXT, says("x")), *end("model_context_window_exceeded")), Finished("length", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
-        (frames(START, *block(0, TEXT, says("x")), *end("pause_turn")), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
-        (frames(START, *block(0, TEXT, says("x")), *end("end_turn", input_tokens=9, output_tokens=1)), Finished("stop", Usage(input_tokens=10, output_tokens=1, total_tokens=11))),
+        (frames(START, *block(0, TEXT, text_delta("x")), *end("refusal")), Finished("content_filter", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, text_delta("x")), *end("model_context_window_exceeded")), Finished("length", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, text_delta("x")), *end("pause_turn")), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, text_delta("x")), *end("end_turn", input_tokens=9, output_tokens=1)), Finished("stop", Usage(input_tokens=10, output_tokens=1, total_tokens=11))),
     ],
 )  # fmt: skip
 def test_how_a_stream_ends(stream: bytes, last: Event) -> None:

@@ -131,7 +131,7 @@ def test_every_kind_of_part_is_read_in_both_spellings(snake: bool) -> None:
     assert set(conversation.extra) == {"safetySettings", "generationConfig"}
 
 
-def test_the_path_says_what_is_wanted() -> None:
+def test_the_path_selects_the_method() -> None:
     assert not decode().stream
     listed = decode({"method": "streamGenerateContent"})
     assert listed.stream and listed.memory["list"] and listed.stream_type == "application/json"

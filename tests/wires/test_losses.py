@@ -381,7 +381,7 @@ def test_16_tools_of_the_provider(client: str) -> None:
 
 
 @pytest.mark.parametrize("upstream", wire_names())
-def test_17_a_choice_that_a_wire_cannot_tell(upstream: str) -> None:
+def test_17_a_choice_that_a_wire_cannot_express(upstream: str) -> None:
     """More of it: tests/test_quirks.py."""
     line = Line("openai_chat", upstream)
     for choice in (ToolChoice.one("read"), ToolChoice("auto", ("read",)), ToolChoice("none")):

@@ -259,7 +259,7 @@ def test_what_is_written_is_read_the_same() -> None:
     assert wire.decode_response(wire.encode_response(EVENTS, ANSWERER, PLAIN), ids()).events == EVENTS
 
 
-def test_a_heartbeat_is_a_line_that_says_nothing() -> None:
+def test_a_heartbeat_is_an_empty_line() -> None:
     assert json.loads(wire.open_encoder(ANSWERER, PLAIN).heartbeat()) == line()
 
 

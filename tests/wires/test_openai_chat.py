@@ -423,7 +423,7 @@ def test_role_id_and_name_are_written_once() -> None:
     )
 
 
-def test_a_heartbeat_is_a_chunk_that_says_nothing() -> None:
+def test_a_heartbeat_is_an_empty_chunk() -> None:
     writer = wire.open_encoder(ANSWERER, PLAIN)
     beat = json.loads(writer.heartbeat()[6:])
     assert beat["choices"] == [{"index": 0, "delta": {}, "finish_reason": None}]

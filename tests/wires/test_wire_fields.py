@@ -105,7 +105,7 @@ def find(body: Any, place: str) -> Any:
 
 
 @pytest.mark.parametrize(("field", "wire"), CASES)
-def test_each_wire_carries_the_field_or_says_that_it_cannot(field: str, wire: str) -> None:
+def test_each_wire_carries_the_field_or_declares_that_it_does_not(field: str, wire: str) -> None:
     folder = f"src/toolglot/wires/{wire}"
     assert field in VALUES, f"{field} is new: give it a value in VALUES of {__file__}"
     place = PLACES.get(field, {}).get(wire)

@@ -60,7 +60,7 @@ def carry(exchange: Exchange, raw: bytes, rng: Random) -> bytes:
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
-def test_all_that_both_wires_can_say_arrives(client: str, upstream: str, stream: bool) -> None:
+def test_all_that_both_wires_can_express_arrives(client: str, upstream: str, stream: bool) -> None:
     line = line_of(client, upstream)
     for seed in range(TALKS):
         rng = Random(f"{client} {upstream} {stream} {seed}")
