@@ -174,7 +174,7 @@ def test_the_editing_option_is_explained(capsys: pytest.CaptureFixture[str], mon
     assert explain(capsys, "--base-url", "http://h/v1")["why"].endswith("(auto_detect)")
 
 
-def test_without_an_upstream_the_embedded_model_is_meant(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
+def test_without_an_upstream_the_embedded_model_is_used(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
     output = explain(capsys, request_file)
     assert (output["upstream"]["name"], output["tier"], output["why"]) == (
         "embedded",

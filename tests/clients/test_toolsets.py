@@ -537,7 +537,7 @@ HISTORY = (
 )  # fmt: skip
 
 
-def test_tools_choice_and_history_are_offered_in_the_models_words() -> None:
+def test_tools_choice_and_history_are_mapped_to_the_models_tool_set() -> None:
     notes: list[str] = []
     tools = (*ROO.tools, tool("ask", "question"))
     asked = Conversation("m", HISTORY, tools, ToolChoice("required", ("write_to_file", "ask")))
@@ -723,7 +723,7 @@ def test_the_gateway_maps_tools_only_if_configured() -> None:
     assert EDITOR not in json.dumps(bodies)
 
 
-def test_every_set_has_tools_to_teach() -> None:
+def test_every_tool_set_has_tools_to_offer() -> None:
     for known in TOOLSETS.values():
         assert set(known.taught) <= {shape.tool for shape in known.adapters}
         assert known.find_adapter(known.taught[0]) is not None and known.find_adapter("nothing") is None

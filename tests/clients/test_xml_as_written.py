@@ -103,7 +103,7 @@ def test_what_the_model_left_out_is_for_the_client_to_ask_for(case: str) -> None
         assert render_for(client, text + behind) == text + behind
 
 
-def test_what_the_model_wrote_in_another_way_is_repaired_and_nothing_added() -> None:
+def test_other_spellings_are_repaired_and_nothing_is_added() -> None:
     """The client reads no parameter in a tag with attributes, and misses it."""
     rendered = render_for(ROO, '<list_files>\n<path type="string">src</path>\n</list_files>')
     assert rendered == LIST

@@ -119,7 +119,7 @@ def test_the_prompt_may_be_a_later_part() -> None:
     assert detect_client(conversation) == DetectedClient("roo-3.29", (1, 1))
 
 
-def test_sentences_that_teach_calls_stand_in_one_line() -> None:
+def test_sentences_about_calls_are_on_one_line() -> None:
     # they are looked for before line ends are made alike
     markers = [phrase for client in all_clients().values() for layout in client.layouts for phrase in layout.markers]
     assert markers and not any("\n" in phrase or "\r" in phrase for phrase in markers)

@@ -206,7 +206,7 @@ def test_a_long_refused_call_is_abbreviated() -> None:
     run(check)
 
 
-def test_a_client_without_such_tools_keeps_its_own_words() -> None:
+def test_a_client_without_such_tools_keeps_its_prompt() -> None:
     prompt = write_roo([tool for tool in ROO if tool.name in ("execute_command", "attempt_completion")])
 
     async def check() -> None:
@@ -251,7 +251,7 @@ def check_faulted(answer: Answer, stream: bool, content: str) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_native_tools_that_do_not_work_are_taught_as_text(stream: bool) -> None:
+def test_tools_become_text_if_native_tools_do_not_work(stream: bool) -> None:
     """The mapped tools too: the model still knows the other editor."""
     call = {"name": EDITOR, "arguments": {"command": "view", "path": "a.py"}}
 

@@ -236,7 +236,7 @@ def test_native_calls_beside_written_ones() -> None:
     assert len({part.call_id for message in parsed for part in message.parts if isinstance(part, ToolResult)}) == 2
 
 
-def test_results_may_stand_in_a_later_message() -> None:
+def test_results_may_be_in_a_later_message() -> None:
     parsed = turn(
         [
             assistant("<list_files><path>a</path></list_files>"),

@@ -654,7 +654,7 @@ def test_protection_can_be_taken_back() -> None:
 
 
 @pytest.mark.parametrize("content", [ENTITIES, "```\nx\n```", "plain", "&amp;lt; &", ""])
-def test_guarded_arguments_are_used_as_they_were_meant(content: str) -> None:
+def test_guarded_arguments_are_used_unescaped(content: str) -> None:
     for tool, key in (("write_to_file", "content"), ("apply_diff", "diff"), ("execute_command", "command")):
         for model in (QWEN, CLAUDE):
             value = escape_value(tool, key, content, model)
@@ -699,6 +699,6 @@ DIFFS = {
 
 
 @pytest.mark.parametrize("diff", DIFFS)
-def test_diffs_are_repaired_where_nothing_else_can_be_meant(diff: str) -> None:
+def test_diffs_are_repaired_if_unambiguous(diff: str) -> None:
     expected, repairs = DIFFS[diff]
     assert repair_diff(diff) == (expected or diff, repairs)

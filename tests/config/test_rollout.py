@@ -159,7 +159,7 @@ def test_all_turns_of_a_conversation_have_one_key() -> None:
     assert len({identify(Conversation("m", turn)) for turn in turns}) == 1
 
 
-def test_other_words_and_other_models_are_other_conversations() -> None:
+def test_other_messages_and_other_models_are_other_conversations() -> None:
     long = "x" * 10_000
     conversations = [
         Conversation("m", OPENING),

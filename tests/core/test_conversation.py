@@ -168,7 +168,7 @@ def test_tools_know_their_names_and_their_hash() -> None:
         Tools([Tool("a"), Tool("a", "again")])
 
 
-def test_equal_conversations_are_equal_and_hash_alike() -> None:
+def test_equal_conversations_have_equal_hashes() -> None:
     def build() -> Conversation:
         return Conversation(
             model="m",

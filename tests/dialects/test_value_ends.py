@@ -314,7 +314,7 @@ def test_nested_elements_of_a_bare_object_are_typed() -> None:
 
 
 @pytest.mark.parametrize("key", ["line_count", "reason", "description", "execute_command"])
-def test_undeclared_arguments_beside_the_name_may_stand_anywhere(key: str) -> None:
+def test_undeclared_arguments_beside_the_name_may_be_anywhere(key: str) -> None:
     for pairs in (
         [(key, "x"), ("path", "a"), ("content", "b")],
         [("path", "a"), (key, "x"), ("content", "b")],

@@ -214,7 +214,7 @@ def test_a_chat_client_before_a_gemini_upstream(name: str, stream: bool) -> None
     assert kinds == ["text", "functionCall", "functionResponse"]
 
 
-def test_a_signature_finds_its_way_back_through_a_responses_client() -> None:
+def test_a_signature_is_restored_through_a_responses_client() -> None:
     """Each end has its own form for it; nothing is kept in between."""
     replay = Replay()
     events: list[Event] = [ReasoningSigned("AAAA", "gemini"), *call(0), Finished("tool_calls")]

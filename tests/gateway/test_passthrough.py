@@ -112,7 +112,7 @@ def test_a_healthy_answer_passes_byte_for_byte(question: str, chunk: int) -> Non
         assert b"".join(carry(body, pieces)[0]) == raw
 
 
-def test_words_leave_with_the_event_that_brings_them() -> None:
+def test_text_is_sent_with_the_event_that_brings_it() -> None:
     body = stream_body(QUESTIONS[2])
     script = parse_script({"answer": [{"text": "Nothing but plain words, one after the other."}]})
     events = events_of(answer_of(body, SimOptions(script=script, chunk=5)))
@@ -124,7 +124,7 @@ def test_words_leave_with_the_event_that_brings_them() -> None:
 
 @pytest.mark.parametrize("fault", sorted(FAULTS.keys() - SILENT))
 @pytest.mark.parametrize("dialect", ["native", "hermes"])
-def test_any_other_is_put_right(monkeypatch: pytest.MonkeyPatch, fault: str, dialect: str) -> None:
+def test_any_other_stream_is_corrected(monkeypatch: pytest.MonkeyPatch, fault: str, dialect: str) -> None:
     """The same as if it had been translated from the first event on."""
     for question in QUESTIONS:
         body = stream_body(question)
@@ -152,7 +152,7 @@ def test_a_call_without_its_end_does_not_pass_as_whole(finish: str | None) -> No
     assert (watch.error, watch.rejected) == ("truncated_call", ["truncated"])
 
 
-def test_reasoning_that_ends_with_a_call_is_put_right() -> None:
+def test_a_call_at_the_end_of_reasoning_is_delivered() -> None:
     call = '<tool_call>\n{"name": "read", "arguments": {"filePath": "a"}}\n</tool_call>'
     script = parse_script({"answer": [{"text": "", "reasoning": f"Let me see. {call}"}]})
     body = stream_body("hi")
@@ -277,7 +277,7 @@ def test_other_wires_let_pass_what_is_healthy(wire: str, text: str) -> None:
 
 @pytest.mark.parametrize("wire", OTHERS)
 @pytest.mark.parametrize("text", LEAKED)
-def test_other_wires_put_right_what_is_not(wire: str, text: str) -> None:
+def test_other_wires_correct_broken_streams(wire: str, text: str) -> None:
     pieces = write(wire, LEAKED[text])
     carried, translated = carry_on(wire, pieces), carry_on(wire, pieces, unchanged=False)
     assert read(wire, carried) == read(wire, translated)

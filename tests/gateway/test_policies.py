@@ -72,7 +72,9 @@ ONE_CALL = {"openai_chat", "openai_responses", "anthropic_messages"}
 
 @EVERY
 @pytest.mark.parametrize("mode", ["text", "native"])
-def test_every_call_is_delivered_whatever_was_taught(mode: str, client: str, upstream: str, stream: bool) -> None:
+def test_every_call_is_delivered_whatever_the_prompt_asks_for(
+    mode: str, client: str, upstream: str, stream: bool
+) -> None:
     line = Line(client, upstream, mode)
     exchange = ask(line, stream)
     assert not exchange.route.parallel and not exchange.route.single

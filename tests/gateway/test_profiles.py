@@ -222,7 +222,7 @@ def test_a_file_that_is_not_there_is_refused() -> None:
         load_profiles("nowhere.toml")
 
 
-def test_a_file_named_in_the_settings_stands_beside_them(tmp_path: Path) -> None:
+def test_a_file_named_in_the_settings_is_relative_to_them(tmp_path: Path) -> None:
     path = tmp_path / "toolglot.toml"
     path.write_text("[tool_calling]\nprofiles = 'my.toml'", encoding="utf-8")
     assert load({}, {}, path).tool_calling.profiles == str(tmp_path / "my.toml")

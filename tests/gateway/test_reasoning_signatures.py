@@ -314,7 +314,7 @@ def test_nothing_is_stored_without_signatures() -> None:
     assert len(line.capabilities.store) == 0
 
 
-def test_the_same_words_at_another_place_are_another_answer() -> None:
+def test_the_same_text_in_another_turn_is_another_answer() -> None:
     """Without an id a step is identified by the last user message and the number of answers since."""
     kept = TtlStore(Clock()).open("k")
     first, second = Message("user", (Text("a"),)), Message("user", (Text("b"),))

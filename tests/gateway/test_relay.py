@@ -143,7 +143,7 @@ def test_a_healthy_whole_answer_passes_however_it_is_laid_out(wire: str) -> None
     assert reply(relay(wire, stream=False), b"\xef\xbb\xbf" + laid_out) == laid_out
 
 
-def test_an_end_without_last_words_gets_them() -> None:
+def test_a_missing_terminator_is_added() -> None:
     for wire in ("openai_chat", "anthropic_messages"):
         raw = b"".join(frames_of(wire, ANSWER))
         *events, last = raw.split(b"\n\n")[:-1]
@@ -169,7 +169,7 @@ def test_errors_inside_a_stream_repeat_no_key(wire: str, payload: dict[str, Any]
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_words_of_the_model_are_never_taken_for_its_end(wire: str) -> None:
+def test_text_of_the_model_is_never_taken_for_its_end(wire: str) -> None:
     words = ['"done":true', '{"error":{"message":"x"}}', "data: [DONE]\n\n", '"finish_reason":"stop"', SECRET, '"type"']
     raw = b"".join(frames_of(wire, [*(TextDelta(f"{word} so ") for word in words * 5), Finished("stop", USAGE)]))
     for size in (9, 100, 10_000):

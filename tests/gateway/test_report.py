@@ -121,7 +121,7 @@ def test_other_lines_are_no_records(text: str) -> None:
     assert read_log([text]) == ({}, 0)
 
 
-def test_a_collector_may_put_words_in_front() -> None:
+def test_a_log_collector_may_add_a_prefix() -> None:
     assert read_log(["Nov 16 05:00:01 host toolglot[1]: " + made("a")])[1] == 1
 
 
@@ -133,7 +133,7 @@ def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def test_arms_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_arms_are_compared_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "log"
     control = line(arms={"reading": "control"}, conversation="c", complaints=["no_tool"])
     rescue = line(arms={"rescue": "on"})

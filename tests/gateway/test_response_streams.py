@@ -177,7 +177,7 @@ CHAT, MESSAGES = "openai_chat", "anthropic_messages"
     ],
 )
 @pytest.mark.parametrize("before", [b"", b"data: {}\n\n"])
-def test_last_words_inside_of_an_event_do_not_end_it(wire: str, read: bytes, before: bytes) -> None:
+def test_a_terminator_inside_an_event_does_not_end_the_stream(wire: str, read: bytes, before: bytes) -> None:
     """Wherever a read happens to end."""
     exchange = relay(wire)
     for at in range(len(read)):
@@ -202,7 +202,7 @@ def test_the_end_passes_to_its_last_byte(wire: str, line_end: bytes) -> None:
 
 
 @pytest.mark.parametrize("wire", [CHAT, MESSAGES])
-def test_what_breaks_behind_the_last_words_does_not_matter(wire: str) -> None:
+def test_a_failure_after_the_terminator_does_not_matter(wire: str) -> None:
     exchange = relay(wire)
     raw = b"".join(frames_of(wire, [TextDelta("hi"), Finished("stop", USAGE)]))
     for lost in range(3):

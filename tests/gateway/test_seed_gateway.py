@@ -242,7 +242,7 @@ def test_plan_phase_8_tool_result_follow_up() -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "text"])
-def test_the_model_of_the_documents_is_taught_as_they_show(mode: str) -> None:
+def test_the_documented_model_gets_the_documented_prompt(mode: str) -> None:
     """qwen3-max follows this form where it is taught it; others of its family write JSON in tags."""
     request = {"messages": [user("Read package.json")], "tools": only("read")}
     (answer,), (body,) = converse(["<read>\n<filePath>package.json</filePath>\n</read>"], request, mode=mode)

@@ -226,7 +226,7 @@ async def test_a_heartbeat_does_not_hinder_the_second_way() -> None:
 
 
 @awaited
-async def test_calls_that_keep_coming_as_text_teach_to_ask_for_text() -> None:
+async def test_repeated_leaked_calls_are_learned_as_a_failure() -> None:
     async with gateway(app=able(SimOptions(dialect="hermes"))) as gate:
         for _ in range(4):
             assert call_of(await gate.ask(STREAMED)) == CALL
@@ -392,7 +392,7 @@ def test_a_rule_gives_the_dialect_unless_one_was_set(tmp_path: Path) -> None:
     assert route_of(TALK, settings, capabilities).dialect == "hermes"
 
 
-def test_a_coached_model_is_always_taught() -> None:
+def test_an_embedded_model_always_gets_the_tool_prompt() -> None:
     settings, _, _ = load_settings("http://h/v1")
     settings = settings.answered_by(Upstream(name="default", base_url="http://h/v1", coached=True))
     capabilities = Capabilities(load_profiles(), LearnedFailures(), Clock())

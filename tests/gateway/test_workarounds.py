@@ -108,7 +108,7 @@ def test_thoughts_go_where_a_server_looks_for_them(base_url: str, field: str) ->
     )
 
 
-def test_a_conversation_without_thoughts_is_left_alone() -> None:
+def test_a_conversation_without_reasoning_is_unchanged() -> None:
     asked = Conversation("m", (ASKED,), TOOLS)
     assert adapt_reasoning(asked, Rule("r")) is asked
 

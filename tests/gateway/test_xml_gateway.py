@@ -83,7 +83,7 @@ def test_any_dialect_becomes_the_clients_xml(dialect: str, profile: str, stream:
     run(check)
 
 
-def test_a_text_model_is_asked_in_the_clients_words() -> None:
+def test_a_text_model_gets_the_prompt_of_the_client() -> None:
     """The prompt teaches already, and its history is what the client shows: nothing but the model's name is changed."""
 
     async def check() -> None:
@@ -313,7 +313,7 @@ def test_what_is_no_call_stays_as_it_is(text: str, stream: bool) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("mode", ["text", "native"])
-def test_words_about_tools_are_no_calls(mode: str, stream: bool) -> None:
+def test_text_about_tools_is_no_call(mode: str, stream: bool) -> None:
     words = "I would use `<read_file>` or <list_files> with <path>.</path> here."
 
     async def check() -> None:

@@ -99,7 +99,7 @@ def test_any_collection_of_names_is_accepted(names: Any) -> None:
     assert len(toolglot.read(CALL, shell=names, supported_tools=names).calls) == 1
 
 
-def test_none_stands_for_the_default() -> None:
+def test_none_means_the_default() -> None:
     none = dict.fromkeys(("supported_tools", "shell", "shell_syntax", "thresholds", "patterns"))
     options: Any = {"options": None, "new_id": None, "quoted": (), "tools": None, **none}
     assert len(toolglot.read(CALL, **(options | {"tools": [TOOL]})).calls) == 1

@@ -108,7 +108,7 @@ def test_words_are_found_in_names_and_prose() -> None:
 
 
 @pytest.mark.parametrize("pattern", GONE)
-def test_words_that_are_gone_stay_away(pattern: str) -> None:
+def test_removed_names_stay_away(pattern: str) -> None:
     found = [
         f"{name_of(path)}:{number} {match.group()}"
         for path, text in SOURCES.items()

@@ -83,7 +83,7 @@ def test_what_depends_on_the_tools_alone_is_made_once() -> None:
     assert first.extra["grammar"] is later.extra["grammar"]
 
 
-def test_examples_stand_between_the_system_prompt_and_the_conversation() -> None:
+def test_examples_are_between_the_system_prompt_and_the_conversation() -> None:
     rendered = render_for_small_model(ask_for(message("system", "Be brief."), QUESTION), "hermes").conversation
     roles = [message.role for message in rendered.messages]
     assert roles == ["system", *["user", "assistant"] * 4, "user"]
@@ -137,7 +137,7 @@ def test_the_client_keeps_what_it_asked_for() -> None:
     assert (rendered.extra, rendered.sampling.temperature) == (mine, 0.7)
 
 
-def test_a_dialect_without_a_grammar_is_taught_all_the_same() -> None:
+def test_a_dialect_without_a_grammar_still_gets_a_prompt() -> None:
     rendered = render_for_small_model(ask_for(QUESTION), "pythonic").conversation
     assert "grammar" not in rendered.extra
     assert '[get_weather(city="Paris")]' in [message.text for message in rendered.messages]

@@ -96,7 +96,7 @@ def test_every_text_of_the_grammar_is_one_call_without_repairs(dialect: str) -> 
 
 
 @pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "roo_xml", "kimi_k2", "anthropic"])
-def test_several_calls_stand_one_below_the_other(dialect: str) -> None:
+def test_several_calls_are_written_on_separate_lines(dialect: str) -> None:
     counts = set()
     for text in texts(dialect, 60, parallel=True):
         reading = read(text, define(TOOLS), dialect)
@@ -107,7 +107,7 @@ def test_several_calls_stand_one_below_the_other(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "mistral_args", "fenced_json"])
-def test_text_may_stand_alone_or_before_a_call(dialect: str) -> None:
+def test_text_may_be_alone_or_before_a_call(dialect: str) -> None:
     seen = set()
     for text in texts(dialect, 200, required=False):
         reading = read(text, define(TOOLS), dialect)

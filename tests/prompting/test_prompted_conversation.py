@@ -115,7 +115,7 @@ def test_images_of_users_stay_where_they_are() -> None:
 # -- results -----------------------------------------------------------------------------------------------------------
 
 
-def test_results_of_one_turn_stand_in_call_order_in_one_message() -> None:
+def test_results_of_one_turn_are_in_call_order_in_one_message() -> None:
     calls = assistant(ToolCall("a", "read", '{"path":"1"}'), ToolCall("b", "bash", '{"command":"ls"}'))
     rendered = render(
         calls, result("b", "second"), result("x", "lost"), result("a", "first"), tools=TOOLS, dialect="roo_xml"
@@ -187,7 +187,7 @@ def test_history_with_odd_arguments_never_raises(dialect: str, arguments: str) -
 
 
 @pytest.mark.parametrize("dialect", NAMES)
-def test_what_is_taught_is_what_is_read(dialect: str) -> None:
+def test_the_prompted_dialect_is_read(dialect: str) -> None:
     prompt = tool_prompt(TOOLS, dialect)
     (example,) = write_examples([READ], dialect)
     assert example in prompt and "read" in prompt and "bash" in prompt
@@ -208,13 +208,13 @@ def test_choice_and_parallel_calls_are_in_the_prompt(dialect: str) -> None:
     assert "The tool read" in only and "The tool bash" not in only
 
 
-def test_a_choice_of_none_teaches_nothing_but_keeps_the_history() -> None:
+def test_choice_none_adds_no_prompt_but_keeps_the_history() -> None:
     rendered = render(assistant(ToolCall("1", "read", '{"path":"a"}')), tools=TOOLS, choice=ToolChoice("none"))
     assert rendered == [("assistant", '<tool_call>\n{"name": "read", "arguments": {"path": "a"}}\n</tool_call>')]
     assert render_as_text(Conversation("m", (user("Hi"),), TOOLS, ToolChoice("none")), "hermes").tools == ()
 
 
-def test_only_restricts_what_is_taught_and_read() -> None:
+def test_only_restricts_the_offered_and_accepted_tools() -> None:
     prompted = render_as_text(Conversation("m", (user("Hi"),), TOOLS, ToolChoice("auto", ("bash",))), "hermes")
     assert prompted.tools == (BASH,) and "The tool read" not in prompted.conversation.messages[0].text
 
@@ -398,7 +398,7 @@ def test_quoted_text_is_never_a_call_and_comes_back_exactly(dialect: str, text: 
 @pytest.mark.parametrize(
     "mark", ["<|im_start|>", "<|im_end|>", "[INST]", "<start_of_turn>", "<think>", "</s>", "<|eot_id|>"]
 )
-def test_marks_of_chat_templates_are_harmless_in_user_text_and_results(mark: str) -> None:
+def test_marks_of_chat_templates_are_escaped_in_user_text_and_results(mark: str) -> None:
     conversation = Conversation("m", (user(f"a {mark} b"), result("1", mark)))
     prompted = render_as_text(conversation, "hermes")
     (message,) = prompted.conversation.messages
@@ -413,7 +413,7 @@ def test_a_result_cannot_close_its_own_marks() -> None:
     assert rendered[-1][1].count("</tool_response>") == 1
 
 
-def test_system_prompt_and_assistant_text_are_left_alone() -> None:
+def test_system_prompt_and_assistant_text_are_unchanged() -> None:
     messages = (Message("system", (Text("<think>"),)), assistant(Text("I <think> so.")))
     prompted = render_as_text(Conversation("m", messages), "hermes")
     assert prompted.conversation.messages == messages and prompted.break_character == ""

@@ -76,7 +76,7 @@ def envelope(arguments: str) -> str:
 
 @pytest.mark.parametrize("wrap", WRAPS)
 @pytest.mark.parametrize(("written", "arguments"), VALUES)
-def test_damaged_values_are_read_as_meant(written: str, arguments: dict[str, Any], wrap: str) -> None:
+def test_damaged_values_are_repaired(written: str, arguments: dict[str, Any], wrap: str) -> None:
     assert read_calls(wrap.replace("{}", envelope(written))) == [("note", arguments)]
 
 

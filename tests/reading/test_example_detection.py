@@ -287,7 +287,7 @@ def generate_meant() -> list[str]:
     return [*made, *(sentence + end for sentence, end in product(SENTENCES, ("", "\n", "\n\n")))]
 
 
-def test_a_meant_call_is_not_lost_to_words() -> None:
+def test_an_intended_call_is_read_whatever_precedes_it() -> None:
     assert [text for text in generate_meant() if announces_example(text)] == []
 
 

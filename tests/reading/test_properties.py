@@ -76,7 +76,7 @@ def test_no_call_and_no_text_is_impossible(text: str, truncated: bool, options: 
 
 @settings(max_examples=800 * SCALE)
 @given(text=numbered_jumbles(), truncated=st.booleans(), options=options)
-def test_every_word_outside_of_calls_is_text_or_reasoning(text: str, truncated: bool, options: dict[str, Any]) -> None:
+def test_all_text_outside_of_calls_is_text_or_reasoning(text: str, truncated: bool, options: dict[str, Any]) -> None:
     reading = toolglot.read(text, tools=HOME_TOOLS, truncated=truncated, **options)
     spans = [call.span for call in reading.calls] + [rejected.span for rejected in reading.rejected]
     kept = set(WORD.findall(reading.text)) | set(WORD.findall(reading.reasoning))

@@ -61,7 +61,7 @@ async def test_no_more_are_answered_at_a_time_than_allowed(body: Any) -> None:
 
 
 @awaited
-async def test_who_came_first_is_answered_first() -> None:
+async def test_queued_requests_are_answered_in_order() -> None:
     async with gateway(SimOptions(latency=60), limit_open_requests=1) as gate:
         asked = []
         for number in range(8):

@@ -80,7 +80,7 @@ def test_answers_of_a_real_server(before: str, behind: str, base_url: str) -> No
 
 
 @pytest.mark.parametrize("wire", UPSTREAM_WIRES)
-def test_a_stream_that_is_passed_on_is_in_the_servers_own_words(wire: str, base_url: str) -> None:
+def test_a_relayed_stream_is_unchanged(wire: str, base_url: str) -> None:
     body = all_wires()[wire].encode_request(
         Conversation("m", (HELLO,), sampling=SAMPLING), stream=True, wants_usage=True
     )

@@ -154,7 +154,7 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
 
 @pytest.mark.parametrize(("request_", "status", "code"), REFUSED.values(), ids=REFUSED)
 @awaited
-async def test_what_cannot_be_read_is_refused_in_words(request_: bytes, status: int, code: str) -> None:
+async def test_an_unreadable_request_is_refused_with_a_message(request_: bytes, status: int, code: str) -> None:
     async with called(limit_body_bytes=1 << 19) as wire:
         found, _, body = await wire.ask(request_)
         assert (found, json.loads(body)["error"]["code"]) == (status, code)
@@ -249,7 +249,7 @@ async def test_a_request_that_comes_early_may_bring_its_body_later() -> None:
     ],
 )
 @awaited
-async def test_older_clients_and_those_who_leave(request_: bytes, lasting: bool) -> None:
+async def test_http_1_0_and_connection_close(request_: bytes, lasting: bool) -> None:
     async with called() as wire:
         status, headers, body = await wire.ask(request_)
         assert status == 200 and headers["connection"] == ("keep-alive" if lasting else "close")

@@ -160,7 +160,7 @@ def test_what_the_package_sends_back_is_read(server: tuple[Replay, str], client:
 
 
 @pytest.mark.parametrize("before", [0, 4])
-def test_a_word_inside_the_stream_of_another(server: tuple[Replay, str], client: OpenAI, before: int) -> None:
+def test_an_interjection_in_a_relayed_stream(server: tuple[Replay, str], client: OpenAI, before: int) -> None:
     """A relayed stream keeps its own ids, which must not change."""
     frames = [
         frame + b"\n\n" for frame in wire.open_encoder(ANSWERER, PLAIN).write(EXPECTED["call"]).split(b"\n\n")[:-1]

@@ -354,7 +354,7 @@ async def received_lines(
 
 
 @awaited
-async def test_a_request_is_sent_as_it_is_meant() -> None:
+async def test_a_request_is_sent_exactly() -> None:
     assert await received_lines("POST", "{url}/v1/a b/ü%20?k=1 2&x=%2F", Accept="text/event-stream", Id="7") == [
         "POST /v1/a%20b/%C3%BC%20?k=1%202&x=%2F HTTP/1.1", "host: HERE", "Accept: text/event-stream", "Id: 7", "content-length: 3", "", "ask",
     ]  # fmt: skip
@@ -603,7 +603,7 @@ async def test_many_are_asked_at_once() -> None:
 
 @pytest.mark.parametrize("when", ["before", "in the middle", "streaming"])
 @awaited
-async def test_who_leaves_early_ends_the_connection(when: str) -> None:
+async def test_leaving_a_response_early_closes_the_connection(when: str) -> None:
     left = asyncio.Event()
 
     async def serve(call: Call) -> None:
@@ -927,7 +927,7 @@ SIZE = 40_000_000
 
 
 @awaited
-async def test_who_pours_slowly_holds_the_upstream_up() -> None:
+async def test_a_slow_consumer_causes_back_pressure() -> None:
     given, taken, gate = [0], [0], asyncio.Event()
 
     async def drain() -> None:
@@ -947,7 +947,7 @@ async def test_who_pours_slowly_holds_the_upstream_up() -> None:
 
 
 @awaited
-async def test_who_reads_slowly_holds_the_upstream_up() -> None:
+async def test_a_slow_reader_causes_back_pressure() -> None:
     given = [0]
     async with small(lambda call: give(call, SIZE, given), read_timeout=0.1) as server, server.send() as reply:
         assert not await reply.is_streamed()

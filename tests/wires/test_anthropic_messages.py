@@ -442,7 +442,7 @@ def test_a_call_without_its_end_was_cut_whatever_the_finish_reason(reason: str, 
     assert isinstance(events[-1], Finished) and events[-1].reason == finish
 
 
-def test_input_may_stand_in_the_beginning_and_may_be_no_json() -> None:
+def test_the_input_of_a_call_may_be_in_its_start_event_and_may_be_no_json() -> None:
     opening = tool(input={"a": [1]})
     assert CallArguments(0, '{"a":[1]}') in read_whole(frames(START, *block(0, opening), *end("tool_use")))
     events = read_whole(frames(START, *block(0, tool(), *args("{oops}")), *end("tool_use")))
@@ -533,7 +533,7 @@ def arguments_of(events: list[Event]) -> dict[int, str]:
     return payload
 
 
-def test_a_call_that_is_whole_gives_way_at_once() -> None:
+def test_a_complete_call_is_released_at_once() -> None:
     writer = wire.open_encoder(ANSWERER, PLAIN)
     writer.write([CallStarted(0, "a", "read"), CallArguments(0, "{}")])
     assert b'"index":1' in writer.write([CallStarted(1, "b", "read")])
@@ -640,7 +640,7 @@ def test_errors_of_upstreams(body: bytes, message: str, code: str) -> None:
     assert json.loads(wire.encode_error(error))["error"]["type"] == "overloaded_error"
 
 
-def test_errors_of_others_get_words_of_this_wire() -> None:
+def test_errors_of_other_wires_are_encoded_in_this_wire() -> None:
     kinds = [
         json.loads(wire.encode_error(error))["error"]["type"]
         for error in (

@@ -382,7 +382,7 @@ def test_a_leaked_call_in_a_whole_answer_is_still_read(wire: str) -> None:
         (b'"{\\"path\\":\\"a\\"}"', b'""'),
     ],
 )
-def test_what_has_to_be_put_right_is(before: bytes, after: bytes) -> None:
+def test_streams_that_need_a_correction_are_corrected(before: bytes, after: bytes) -> None:
     raw = write_answer("openai_chat", Answer((Text("Hi"), CALL), "tool_calls"), False)
     assert before in raw
     out = reply(ask("openai_chat", "openai_chat", Request((HI,), (READ,))), raw.replace(before, after))

@@ -103,7 +103,7 @@ def test_a_chunk_like_the_one_before_is_not_taken_apart(
     assert reader.calls[0].pieces == ['{"a', '":1}'] or not isinstance(received, CallArguments)
 
 
-def test_a_string_that_stands_elsewhere_is_no_place_to_cut() -> None:
+def test_a_string_elsewhere_in_a_chunk_is_not_its_template_slot() -> None:
     """The name of the model is found first; with another name the chunk would tell the same text."""
     piece = chunk({"content": "m"}, model="m")
     assert chunk_template.infer_template(piece, TextDelta("m"), TextDelta) is None
@@ -121,7 +121,7 @@ def test_few_chunks_are_not_worth_a_template() -> None:
     assert reader.template is not None
 
 
-def test_chunks_that_always_differ_are_soon_left_alone() -> None:
+def test_no_template_is_inferred_for_chunks_that_always_differ() -> None:
     reader = StreamDecoder(lambda: "id")
     for number in range(20):
         reader.feed(chunk({"content": "a"}, obfuscation=str(number)))

@@ -277,7 +277,7 @@ def test_a_request_is_adapted() -> None:
 
 
 @pytest.mark.parametrize("model", ["../../../admin/delete", "models/..", "a/./b", ".", "models/a/.."])
-def test_a_model_is_no_way_to_another_path(model: str) -> None:
+def test_a_model_name_cannot_change_the_path(model: str) -> None:
     for stream in (False, True):
         with pytest.raises(RequestError, match="cannot be the name of a model"):
             wire.locate(model, stream=stream)
