@@ -1,6 +1,5 @@
-"""The agents: how each is started for a model, what it calls its tools, and how it tells what it has done.
-
-All stay on this machine: what they would ask at home is switched off, and their keys are good for nothing.
+"""The agents: how each is started for a model, what it calls its tools, and how its output is parsed. All run offline: their own services are switched off, and
+their keys are fake.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The two tasks every client is given, and how to tell that it has done them.
+"""The two tasks of every client, and the checks that they were done.
 
-Cycle one: asked for package.json, the model calls ``read``, the client reads the file, the model tells what it got. The
+Cycle one: asked for package.json, the model calls ``read``, the client reads the file, the model repeats what it got. The
 notes: package.json is read, notes.txt is written, a text ends it. Either costs exactly as many requests through the
 gateway as in a clean run, which goes straight to the model and has it call natively.
 """

@@ -1,4 +1,4 @@
-"""Programs that tests start: each writes into a log, has a limit of time, and is ended by its own id."""
+"""Programs that tests start: each has a log and a timeout, and is ended by its process id."""
 
 from __future__ import annotations
 

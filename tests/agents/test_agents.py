@@ -1,4 +1,4 @@
-"""Agents as a person starts them: one command, one task, an exit code, and a file that was really written."""
+"""Agents as users start them: one command, one task, an exit code, and a file that was really written."""
 
 from __future__ import annotations
 

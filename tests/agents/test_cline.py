@@ -1,4 +1,4 @@
-"""Cline as a program of its own: it takes calls as XML in text, whatever the model behind the gateway writes.
+"""Cline as a separate program: it takes calls as XML in text, whatever the model behind the gateway writes.
 
 Cline trims what stands between its tags, so that files lose blank lines at both ends. What is written here has some, and
 must arrive with them: they are saved by a character that Cline deletes.

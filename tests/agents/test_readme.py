@@ -1,4 +1,4 @@
-"""The settings that the README prints, given to the agents as they are."""
+"""The settings in the README, used by the agents unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real browser without a window. It finds nothing but this machine, and has a profile of its own."""
+"""A real headless browser. It reaches only loopback, and has its own profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool sets for editing: what a call does to a file is the same in the words of either side."""
+"""Tool sets for editing: a call has the same effect on a file in both tool sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's own reading stands: what it reads as a call is delivered byte for byte, and so is the text around it."""
+"""The client's own parser decides: what it reads as a call is delivered byte for byte, with the text around it."""
 
 from __future__ import annotations
 

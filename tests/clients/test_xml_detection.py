@@ -1,4 +1,4 @@
-"""Who asks: seed 000's ``isRooCodeClient``, and all that it would have had to look at."""
+"""Detection of XML clients: seed 000's ``isRooCodeClient``, and the evidence that it lacks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Every documented form of every tool of every XML client runs as it is written.
 
-The general reader decides whether the text is a call; what it means is for the client to say, and the text passes byte
-for byte.
+The general reader decides whether the text is a call; the client's parser decides what it means, and the text passes byte for byte.
 """
 
 from __future__ import annotations

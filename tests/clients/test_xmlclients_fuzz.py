@@ -1,4 +1,4 @@
-"""Whatever a model writes, an XML client is given exactly that, or the call is refused, or the difference is recorded.
+"""Whatever a model writes, an XML client gets exactly that, or the call is refused, or the difference is recorded.
 
 The calls are read back with the ports of the clients' parsers and compared with what the model wrote, not with what the
 rendering thinks of it.

@@ -1,4 +1,4 @@
-"""Which arm a conversation is in: stages, shares that hold, and turns that stay together."""
+"""The arm of a conversation: stages, stable shares, and turns of one conversation in one arm."""
 
 from __future__ import annotations
 

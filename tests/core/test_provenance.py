@@ -1,4 +1,4 @@
-"""Calls that stood in the conversation: quoted they stay text, alone they are made, others are not concerned."""
+"""Calls that occur in the conversation: quoted ones stay text, one that is the whole answer is made, others are unaffected."""
 
 from __future__ import annotations
 

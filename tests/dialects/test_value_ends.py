@@ -1,4 +1,4 @@
-"""Values end where they end: in every dialect that marks parameters up, and in a second writer's calls."""
+"""The ends of values: in every dialect with marked parameters, and in calls of a second writer."""
 
 from __future__ import annotations
 

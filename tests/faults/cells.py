@@ -85,7 +85,7 @@ class Cell:
         return ["\n<tool_call>\n", call[:20], call[20:], "\n</tool_call>"]
 
     def plan_response(self) -> PlannedResponse:
-        """What the upstream says if nothing goes wrong."""
+        """The response of the upstream without a fault."""
         call = (TOOL, self.arguments) if self.mode == "native" else None
         pieces = [*self.pieces, *self.written]
         return PlannedResponse(self.upstream, self.stream, make_answer(self.upstream, pieces, call, stream=self.stream))

@@ -1,7 +1,6 @@
-"""Strict clients of every wire, which use none of toolglot's decoders: what an answer amounts to, and how it ended.
+"""Strict clients of every wire, which use none of toolglot's decoders: the content of an answer, and how it ended.
 
-An answer ends in one of these ways: ``ok``; ``truncated`` (the wire says that the limit cut it); ``error`` (an HTTP error
-in the words of the wire); ``error_event`` (an error inside of a stream); ``cut`` (the connection broke, visibly);
+An answer ends in one of these ways: ``ok``; ``truncated`` (the wire says that the limit cut it); ``error`` (an HTTP error in the format of the wire); ``error_event`` (an error inside of a stream); ``cut`` (the connection broke, visibly);
 ``unfinished`` (everything was fine but for the end, which is missing); ``bad_call`` (a call whose arguments no client can
 read, which is how a call is taken back that had begun to stream); ``malformed`` (nothing a client could read).
 """

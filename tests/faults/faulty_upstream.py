@@ -1,4 +1,4 @@
-"""An upstream on a raw socket that does what a fault says, byte for byte. The model that is asked for names the cell."""
+"""An upstream on a raw socket that sends the bytes of a fault. The model name of the request is the cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client must get of each fault of the simulated model, by mode. Damage of what a call says may end in any honest way."""
+"""What a client must receive for each fault of the simulated model, by mode. A damaged call may end in any honest way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bursts of connections: with a signal in the middle of them, and what becomes of those that never say anything."""
+"""Bursts of connections: with a signal in the middle, and connections that never send anything."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def stream(port: int) -> str:
 
 
 async def plan_response(port: int, words: bytes) -> asyncio.StreamWriter | None:
-    """A connection that says something and waits."""
+    """A connection that sends data and waits."""
     try:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(words)

@@ -1,4 +1,4 @@
-"""Workers that are killed under load: they are replaced, and what their clients got is visibly cut at worst."""
+"""Workers that are killed under load: they are replaced, and their clients see at worst a truncated answer."""
 
 from __future__ import annotations
 

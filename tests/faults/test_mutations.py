@@ -1,4 +1,4 @@
-"""Mutated requests at every endpoint: each gets an answer or an error in the words of its wire, and never a 500."""
+"""Mutated requests at every endpoint: each gets an answer or an error in its wire, and never a 500."""
 
 from __future__ import annotations
 

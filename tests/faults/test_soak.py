@@ -1,7 +1,6 @@
 """A soak: all faults at random for a while; afterwards memory, descriptors and tasks are what they were.
 
-No request is like another: tools, models, keys and texts are new each time, or come again as those of an agent do, and
-some clients leave in the middle. Whatever is kept for one of them and never let go shows.
+No request is like another: tools, models, keys and texts are new each time, or come again as those of an agent do, and some clients disconnect early. Any leak shows.
 """
 
 from __future__ import annotations

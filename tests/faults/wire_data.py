@@ -1,6 +1,6 @@
 """Requests and upstream answers of every wire, written by hand: nothing here uses toolglot's own encoders.
 
-An answer is a list of network events. ``content`` of them come before the first one that says that the answer is over.
+An answer is a list of network events. ``content`` of them come before the first one that ends the answer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Native answers: a healthy one passes byte for byte, any other is put right as if it had been translated from the start."""
+"""Native answers: a healthy one passes byte for byte, any other is corrected as if it had been translated from the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Native answers that are taken up in the middle, as the packages of the vendors read them."""
+"""Native answers that are re-encoded from the middle on, read by the packages of the vendors."""
 
 from __future__ import annotations
 

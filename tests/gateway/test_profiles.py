@@ -1,4 +1,4 @@
-"""Profiles: which rule fits, what servers are asked, what their answers tell, and which errors mean trouble."""
+"""Profiles: matching rules, queries to servers, facts in their responses, and errors that mean native tools do not work."""
 
 from __future__ import annotations
 

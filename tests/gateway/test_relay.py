@@ -1,4 +1,4 @@
-"""Answers that are passed on as they are: what is cut, broken, empty or behind the end does not go out as success."""
+"""Relayed answers: one that is truncated, broken or empty is an error, and nothing is sent after the end."""
 
 from __future__ import annotations
 

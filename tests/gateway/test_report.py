@@ -1,4 +1,4 @@
-"""``toolglot report``: measures of made-up records, and of a log that a gateway wrote before the simulated model."""
+"""``toolglot report``: measures of invented records, and of a log of a gateway before the simulated model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that pass untouched: every byte as it came, and yet the record knows how they ended."""
+"""Answers that pass unchanged, byte for byte, and their records."""
 
 from __future__ import annotations
 

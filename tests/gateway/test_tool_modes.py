@@ -1,4 +1,4 @@
-"""Native where the upstream has tools, text where it has not, and what is learned when that turns out wrong."""
+"""Native if the upstream supports tools, text if not, and failures that are learned."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def awaited(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 def with_properties(
     app: web.Application, properties: Any = PROPS, path: str = "/props", asked: list[str] | None = None
 ) -> web.Application:
-    """An app that also tells what it can."""
+    """An app that also reports its properties."""
 
     async def send_properties(request: web.Request) -> web.Response:
         if asked is not None:
@@ -55,7 +55,7 @@ def with_properties(
 
 
 def able(options: SimOptions | None = None, properties: Any = PROPS, asked: list[str] | None = None) -> web.Application:
-    """A simulated model behind a server that tells what it can."""
+    """A simulated model behind a server that reports its properties."""
     return with_properties(make_app(options), properties, asked=asked)
 
 

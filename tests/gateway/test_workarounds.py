@@ -1,4 +1,4 @@
-"""What is put differently for some servers, and what is done when they do not keep to what the client asked for."""
+"""Requests that are adapted for some servers, and servers that ignore what the client asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What XML clients are given of answers that end in an odd way."""
+"""What XML clients receive of answers with an unusual end."""
 
 from __future__ import annotations
 

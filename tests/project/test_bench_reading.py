@@ -1,4 +1,4 @@
-"""The loaders and checkers of ``bench/reading.py``, on small data of our own."""
+"""The loaders and checkers of ``bench/reading.py``, on small invented data."""
 
 from __future__ import annotations
 

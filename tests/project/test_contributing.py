@@ -1,4 +1,4 @@
-"""The how-tos of CONTRIBUTING.md, each walked on a copy of the project with the code that the page shows."""
+"""The how-tos of CONTRIBUTING.md, each executed on a copy of the project with the code that the page shows."""
 
 from __future__ import annotations
 

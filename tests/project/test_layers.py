@@ -1,4 +1,4 @@
-"""Who may import whom: the contracts in pyproject.toml, run as a test."""
+"""Import layers: the contracts in pyproject.toml, run as a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a very small model is taught: what is decided for it, what it is shown, and that it then really calls."""
+"""Prompts for very small models: the kind of answer, the examples, and that a real model then calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request costs does not depend on names, and nothing is made twice; large work leaves the event loop alone."""
+"""The cost of a request does not depend on names, nothing is computed twice, and large work does not block the event loop."""
 
 from __future__ import annotations
 

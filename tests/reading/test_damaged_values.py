@@ -1,4 +1,4 @@
-"""Arguments in odd quotes, with comments or against the letter of a schema."""
+"""Arguments in odd quotes, with comments, or not quite valid for their schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Phrases that introduce an example, sentences that only hold such words, and how long a look takes."""
+"""Phrases that introduce an example, sentences that only contain such words, and the time of the search."""
 
 from __future__ import annotations
 

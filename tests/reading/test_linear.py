@@ -1,4 +1,4 @@
-"""No input makes the reader super-linear, and no history the way to it.
+"""No input makes the reader super-linear, and no history the prompt.
 
 Each text is read at one size and at ten times that size, whole and in small chunks. Linear work takes ten times as long,
 quadratic work a hundred times; the limit stands generously between, on the best of several rounds of CPU time. Floods of

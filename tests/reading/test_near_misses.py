@@ -1,4 +1,4 @@
-"""Text that was meant as a call and is none: it is counted, or reported, and never lost."""
+"""Text that was intended as a call and is none: it is counted, or reported, and never lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading at its seams: where a mark may still grow, and what the tools on offer make of the text."""
+"""Edge cases of reading: marks that may continue, and the effect of the offered tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Admission control over real connections: how many are answered, who waits, who is refused and in which words."""
+"""Admission control over real connections: how many requests are answered, queued and refused, and the errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies that were packed: in members, in blocks, and as bombs of empty ones."""
+"""Compressed bodies: in members, in blocks, and bombs of empty members."""
 
 from __future__ import annotations
 

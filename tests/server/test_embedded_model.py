@@ -1,4 +1,4 @@
-"""The embedded model starts, answers, and never outlives who started it."""
+"""The embedded model starts, answers, and never outlives its parent process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How clients are served, byte for byte: what HTTP allows, what it does not, and who leaves when."""
+"""HTTP connections of clients, byte for byte: valid and invalid requests, timeouts and disconnects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The anthropic package reads what our writer writes: whole answers, streams and its stream helper."""
+"""The anthropic package reads what the response encoder writes: whole answers, streams and its stream helper."""
 
 from __future__ import annotations
 

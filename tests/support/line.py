@@ -1,4 +1,4 @@
-"""The straight line without a network: one client wire, one upstream wire, and what lies between them."""
+"""A gateway without a network: one client wire, one upstream wire, and the exchange between them."""
 
 from __future__ import annotations
 

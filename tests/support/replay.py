@@ -1,4 +1,4 @@
-"""A server on loopback that answers every model name with the events of that name, in the words of one wire."""
+"""A server on loopback that answers every model name with the events of that name, in one wire."""
 
 from __future__ import annotations
 

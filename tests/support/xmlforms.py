@@ -1,4 +1,4 @@
-"""The forms in which the prompts of XML clients document their tools, with values of our own.
+"""The forms in which the prompts of XML clients document their tools, with invented values.
 
 Each row is the text of a call, and what the client's tool must be given by it. ``ROO`` is for all versions of Roo and
 for Kilo, as far as they have the tool; ``KILO`` and ``CLINE`` for those.

@@ -1,5 +1,4 @@
-"""What has to be the same on both sides of two wires: order, characters, numbers, settings, counts, and whole answers
-that need nothing put right."""
+"""What has to be the same on both sides of two wires: order, characters, numbers, settings, counts, and whole answers that need no correction."""
 
 from __future__ import annotations
 

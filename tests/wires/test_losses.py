@@ -1,4 +1,4 @@
-"""What the wires do not all have a word for: one test for each of the eighteen places where something could be lost.
+"""Fields that not all wires have: one test for each of the eighteen places where something could be lost.
 
 The docs list the policies in a table with the same numbers.
 """

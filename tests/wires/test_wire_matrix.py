@@ -1,4 +1,4 @@
-"""Every wire before a gateway with every wire behind it: what is asked and what is answered arrives on the other side."""
+"""Every wire before a gateway with every wire behind it: requests and answers arrive on the other side."""
 
 from __future__ import annotations
 

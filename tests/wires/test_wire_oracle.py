@@ -1,4 +1,4 @@
-"""Random conversations and answers over all pairs of wires, written and read by an oracle of its own.
+"""Random conversations and answers over all pairs of wires, written and read by an independent implementation.
 
 What must arrive is all that was sent, but for the losses that docs/wires.md lists. ``TOOLGLOT_TALKS`` sets how
 many of each pair, whole and streamed.

@@ -1,7 +1,7 @@
 """Every wire before every wire: requests arrive and answers come back, whole and streamed, between any two wires.
 
-Nothing is sent anywhere: an exchange is given the bytes that each end would write. What a wire has no word for stands
-as data at the top.
+Nothing is sent anywhere: an exchange gets the bytes that each end would write. Fields that a wire does not have are listed
+at the top.
 """
 
 from __future__ import annotations
