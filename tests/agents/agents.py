@@ -1,5 +1,6 @@
-"""The agents: how each is started for a model, what it calls its tools, and how its output is parsed. All run offline: their own services are switched off, and
-their keys are fake.
+"""The agents: how each is started for a model, what it calls its tools, and how its output is parsed.
+
+All run offline: their own services are switched off, and their keys are fake.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Agent:
 
 
 def read_events(stdout: str) -> list[dict[str, Any]]:
-    """The lines that are JSON; some agents say a word before."""
+    """The lines that are JSON; some agents print text before."""
     return [json.loads(line) for line in stdout.splitlines() if line.startswith("{")]
 
 

@@ -39,7 +39,7 @@ def _describe(name: str, model: str, mode: str, dialect: str = "") -> str:
 
 @pytest.fixture(scope="session")
 def gateway(sim: Sim, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One gateway for all dialects: the name of the model says which one is taught."""
+    """One gateway for all dialects: the name of the model selects it."""
     programs = [NODE, OPENCODE, PACKAGES / "ai", *(agent.program for agent in AGENTS.values())]
     missing = [path for path in programs if not path.exists()]
     if missing:

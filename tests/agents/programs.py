@@ -31,7 +31,7 @@ class Ended:
 
 
 class Server:
-    """A program that tells an address once it listens, and goes on."""
+    """A program that prints its address when it listens, and continues."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes], log: Path) -> None:
         self.name = name

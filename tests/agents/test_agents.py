@@ -59,7 +59,7 @@ def test_the_model_finds_the_tool_itself(endpoint: Endpoint, ask: Ask, project: 
 def test_a_call_that_is_cut_is_not_run_in_part(
     agent: Agent, endpoint: Endpoint, ask: Ask, journal: Journal, project: Path
 ) -> None:
-    """Some agents ask again, some tell the model or the user; none goes on asking."""
+    """Some agents retry, some report it to the model or the user; none retries forever."""
     received = ask(f"Write 'a text that is cut in the middle once' to out.txt. Break off {agent.task('hermes')} once.")
     assert received.text
     written = [path.read_bytes() for path in project.glob("out.txt")]

@@ -71,7 +71,7 @@ def test_notes(agent: Agent, endpoint: Endpoint, journal: Journal, project: Path
 
 @pytest.mark.parametrize(("provider", "dialect"), TEXT)
 def test_a_call_that_is_cut_is_not_run(agent: Agent, endpoint: Endpoint, project: Path) -> None:
-    """The SDK tells the model of the error instead, as it does with any call whose input is broken."""
+    """The SDK reports the error to the model, as for any call with broken input."""
     question = "Write 'a text that is long enough to be cut somewhere in the middle of it' to cut.txt"
     outcome = agent(endpoint, question, f"{endpoint.model}+cut_mid_call")
     assert set(outcome.reasons) == {"error"}

@@ -105,7 +105,7 @@ def test_files_are_written_to_the_byte(dialect: str, folders: tuple[Path, Path])
 
 
 def test_without_toolglot_nothing_is_written(folders: tuple[Path, Path]) -> None:
-    """The same answers straight from the model: the client finds no call in them, and says so."""
+    """The same answers straight from the model: the client finds no call in them, and complains."""
     home, project = folders
     answers = [script("hermes")[list(FILES).index("plain.txt")], {"text": END}]
     with running_loop() as loop, running_sim(loop, {"answer": answers}, chunk=5) as sim:

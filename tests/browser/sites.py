@@ -28,7 +28,7 @@ from toolglot.sim.server import running
 
 PAGE = (Path(__file__).parent / "page.html").read_text("utf-8")
 SECRET = "planted-4711"
-"""Part of everything that the upstream says."""
+"""Part of every answer of the upstream."""
 NAME = "evil.example"
 """The name of a foreign site, which leads to this machine in the browser."""
 SEEN_SECONDS = 5.0

@@ -133,7 +133,7 @@ def test_request_tool_mapping_system(row: str) -> None:
     assert there(ROO, name, **roo) == [(EDITOR, editor)]
     assert back(ROO, EDITOR, **editor) == [(name, roo)]
     other = PAIRS["anthropic", "roo"]
-    if name != "edit":  # a model of Roo's is taught apply_diff
+    if name != "edit":  # a model of Roo gets apply_diff
         assert there(other, EDITOR, **editor) == [(name, roo)]
         assert back(other, name, **roo) == [(EDITOR, editor)]
 
@@ -270,7 +270,7 @@ def test_folders_are_read_if_the_tool_supports_them() -> None:
     assert there(mapping, "read", filePath="src/") == [(EDITOR, {"command": "view", "path": "src/"})]
 
 
-# Losses: (mapping, whether on the response path, tool, arguments, what the sentence says)
+# Losses: (mapping, whether on the response path, tool, arguments, part of the message)
 
 VIEW = {"command": "view", "path": "a.py"}
 STR = {"command": "str_replace", "path": "a.py"}

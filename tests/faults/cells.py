@@ -24,7 +24,7 @@ from toolglot.gateway.telemetry.records import Record
 from toolglot.server.lifecycle import listening
 
 MODES: Final = ("relay", "native", "text")
-"""Without tools; with the tools of the wire; with tools that are taught and called as text."""
+"""Without tools; with the tools of the wire; with tools in the prompt and calls as text."""
 SILENCE: Final = 1.0
 """Seconds after which an upstream is given up that falls silent on purpose."""
 PATIENCE: Final = 40.0
@@ -47,7 +47,7 @@ class Cell:
     count: int = 6
     """Pieces of text in its answer."""
     number: int = 0
-    """Tells it from others of the same kind."""
+    """Distinguishes it from others of the same kind."""
 
     @property
     def name(self) -> str:
@@ -69,7 +69,7 @@ class Cell:
 
     @property
     def pieces(self) -> list[str]:
-        """The text of the answer; every piece tells which cell it belongs to."""
+        """The text of the answer; every piece names its cell."""
         return [f"{self.name}#{number} " for number in range(self.count)]
 
     @property
@@ -145,7 +145,7 @@ def recording() -> Iterator[Records]:
 
 
 async def exchange(port: int, path: str, body: bytes, request_id: str) -> tuple[int, bytes, bool]:
-    """Ask over a connection of its own: status, body, and whether HTTP says that this was all."""
+    """Ask over a new connection: status, body, and whether the body is complete according to HTTP."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: {request_id}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -207,15 +207,15 @@ def judge(cell: Cell, outcome: Outcome, record: Record | None) -> str:
 
 
 def judge_record(outcome: Outcome, record: Record | None, *, may_fail: bool) -> str:
-    """Whether the record tells the same as the client saw. ``may_fail``: it may tell of a fault behind the end."""
+    """Whether the record agrees with what the client saw. ``may_fail``: it may have a fault after the end."""
     if record is None:
         return "there is no record"
     if outcome.end == "ok" and (record.status != 200 or (record.error and not may_fail)):
-        return f"the record tells {record.status} {record.error!r} of an answer that is fine"
+        return f"the record has {record.status} {record.error!r} for an answer that is fine"
     if outcome.end in ("error", "error_event") and not record.error:
-        return f"the record ({record.status}, finish {record.finish!r}) tells no error"
+        return f"the record ({record.status}, finish {record.finish!r}) has no error"
     if outcome.end == "error" and record.status != outcome.status:
-        return f"the record tells {record.status}, the client {outcome.status}"
+        return f"the record has {record.status}, the client {outcome.status}"
     return ""
 
 

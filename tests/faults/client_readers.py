@@ -31,7 +31,7 @@ class Outcome:
 
 
 def read_answer(wire: str, status: int, body: bytes, *, stream: bool, complete: bool) -> Outcome:
-    """``complete``: whether HTTP says that this was all."""
+    """``complete``: whether the body is complete according to HTTP."""
     outcome = Outcome("unfinished", status=status)
     try:
         if status >= 400:
@@ -63,7 +63,7 @@ def check_error(wire: str, expected: Any) -> None:
 
 
 def _events(wire: str, body: bytes) -> Iterator[Any]:
-    """The events of a stream; what is not ended by a blank line is lost, as the standard says."""
+    """The events of a stream; what is not ended by a blank line is lost, as the standard requires."""
     if wire == "ollama":
         lines = body.split(b"\n")
         if lines[-1]:

@@ -27,7 +27,7 @@ LOST: Final = ("reset", "hang_before_headers", "hang_after_headers", "empty_answ
 BROKEN_STREAM: Final = ("bad_frame", "error_after_first", "event_error", "cut_mid_call", "hang_mid")
 """A stream does not come whole; a whole answer may."""
 UNTOLD_END: Final = ("no_finish",)
-"""The stream says that it is over, but not why."""
+"""The stream ends without a finish reason."""
 NATIVE_ONLY: Final = ("no_tools_400", "no_parser_400", "parse_500", "parse_error", "parse_error_late")
 """The upstream cannot do native tools: an error where they are asked for, nothing else."""
 

@@ -21,7 +21,7 @@ from support.gateway import ASK, gateway
 from toolglot.server import http_connection, listener
 
 STREAMS = 20
-"""Connections of each burst that ask for a stream; of the others, half are idle and half say only a part."""
+"""Connections of each burst that ask for a stream; of the others, half are idle and half send only a part."""
 DRAIN = 15
 HEAD = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n"
 HALF_HEAD, HALF_BODY = HEAD[:50].encode(), HEAD.format(1000).encode() + b'{"model": '

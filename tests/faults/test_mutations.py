@@ -26,7 +26,7 @@ EXTRAS = {
     "/v1/models": "openai_chat",
     "/nowhere": "openai_chat",
 }
-"""Further endpoints, and the wire in which they tell errors."""
+"""Further endpoints, and the wire of their errors."""
 
 STRANGE: tuple[Any, ...] = (
     None, True, False, 0, -1, 1.5, 1e308, 10**30, "", "\x00", "\ud800", "x" * 5000, [], {}, [[]], {"": {}}, [None],

@@ -23,7 +23,7 @@ Call = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Answer:
-    """All that an upstream says, in the words of one wire."""
+    """The whole response of an upstream, in one wire."""
 
     events: tuple[bytes, ...]
     content: int

@@ -242,7 +242,7 @@ def read(wire: str, out: list[bytes]) -> list[Event]:
 
 
 def summarize(events: Iterable[Event]) -> list[Event]:
-    """Words that follow each other as one; nothing of who answers, of ids that are made up, of usage."""
+    """Adjacent text joined; without identity, generated ids and usage."""
     received: list[Event] = []
     for event in events:
         last = received[-1] if received else None

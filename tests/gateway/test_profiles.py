@@ -126,7 +126,7 @@ def test_an_unknown_server_gets_text() -> None:
 def test_a_model_that_is_known_to_call_natively_starts_native_anywhere(model: str, name: str, native: bool) -> None:
     rule = PROFILES.find("http://gateway.example/v1", model)
     assert (rule.name, rule.native) == (name, native)
-    assert PROFILES.needs_facts("http://gateway.example/v1", model)  # what a server tells of itself comes first
+    assert PROFILES.needs_facts("http://gateway.example/v1", model)  # facts of the server come first
     received = facts_of(*ANSWERS["ollama"][:2])
     assert "Ollama" in PROFILES.find(SERVER, model, received).name
 

@@ -27,7 +27,7 @@ def only(*names: str) -> list[dict[str, Any]]:
 
 
 def converse(texts: list[str], *requests: dict[str, Any], chunk: int = 7, **settings: Any) -> tuple[list[Answer], Any]:
-    """The answers to requests while the model says these texts, one after the other; and what the model was sent."""
+    """The answers to requests while the model writes these texts in turn; and what the model received."""
 
     async def talk() -> tuple[list[Answer], Any]:
         script = tuple(ScriptedAnswer(SimAnswer(text), times=1) for text in texts)
@@ -243,7 +243,7 @@ def test_plan_phase_8_tool_result_follow_up() -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "text"])
 def test_the_documented_model_gets_the_documented_prompt(mode: str) -> None:
-    """qwen3-max follows this form where it is taught it; others of its family write JSON in tags."""
+    """qwen3-max follows this form if the prompt has it; others of its family write JSON in tags."""
     request = {"messages": [user("Read package.json")], "tools": only("read")}
     (answer,), (body,) = converse(["<read>\n<filePath>package.json</filePath>\n</read>"], request, mode=mode)
     system = body["messages"][0]["content"]

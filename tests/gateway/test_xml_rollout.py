@@ -58,7 +58,7 @@ STAGES: list[tuple[str, str, str]] = [("full", "on", XML), ("shadow", "dry_run",
 @pytest.mark.parametrize("mode", ["text", "native"])
 @pytest.mark.parametrize("stage, arm, expected", STAGES)
 def test_stages(records: list[Record], stage: str, arm: str, expected: str, mode: str, stream: bool) -> None:
-    """What is not on leaves request and answer as they were; a dry run tells what it would have done."""
+    """A transformation that is off changes nothing; a dry run records what it would have done."""
 
     async def check() -> None:
         async with gateway(sim(chunk=4), mode=mode, rollout_xml=stage) as gate:

@@ -239,7 +239,7 @@ def test_a_call_behind_frames_that_fail_is_read() -> None:
 
 @pytest.mark.parametrize("rough", [False, True])
 def test_no_mark_is_passed_without_a_look(rough: bool) -> None:
-    """The quick look says yes wherever the marks themselves say yes, or that they need more."""
+    """The quick check accepts every text that the marks match or may match with more input."""
     known = dialect_index()
     samples = load_samples()
     for sample in samples[:: max(1, len(samples) // 300)]:

@@ -180,7 +180,7 @@ async def test_refusals_are_encoded_in_the_clients_wire(wire: str, stream: bool)
 
 @awaited
 async def test_a_client_that_reads_nothing_holds_little_and_keeps_its_place() -> None:
-    """The upstream has 40 MB to say; what waits here for the client stays small."""
+    """The upstream sends 40 MB; the buffer for the client stays small."""
     sent = 0
 
     async def flood(request: web.Request) -> web.StreamResponse:

@@ -27,7 +27,7 @@ UPSTREAM_WIRES = ("openai_chat", "anthropic_messages", "openai_responses")
 """The wires of the server."""
 
 NO_LENGTH = {"openai_responses"}
-"""Wires on which this server does not tell that an answer was cut by the limit."""
+"""Wires on which this server does not report that the limit truncated an answer."""
 
 TOKENS = 8
 SAMPLING = Sampling(max_tokens=TOKENS, temperature=0.0)

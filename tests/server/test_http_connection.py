@@ -42,7 +42,7 @@ def post(body: bytes = BODY, *lines: str, version: str = "1.1", length: bool = T
 
 
 class Wire:
-    """A client that says what it likes, and hears everything."""
+    """A client that sends any bytes, and reads everything."""
 
     def __init__(self, gate: Gate, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.gate = gate
@@ -344,7 +344,7 @@ async def test_a_client_that_leaves_with_its_answer_has_had_it() -> None:
         assert 'status="200"' in metrics and 'status="499"' not in metrics
 
 
-# -- those who mean harm -----------------------------------------------------------------------------------------------
+# -- hostile clients ----------------------------------------------------------------------------------------------------
 
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -426,7 +426,7 @@ def test_the_date_is_written_as_http_wants_it(now: int) -> None:
 
 @awaited
 async def test_bursts_of_connections_do_not_end_the_care_for_idle_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between accepting a connection and its first callback the timer may run: it must not meet half a connection."""
+    """Between accepting a connection and its first callback the timer may run: it must not see half a connection."""
     monkeypatch.setattr(http_connection, "IDLE_TIMEOUT", 1.0)
     monkeypatch.setattr(listener, "SWEEP_SECONDS", 0.001)
     async with gateway() as gate:

@@ -31,7 +31,7 @@ def ask_whole(client: Anthropic, model: str) -> Message:
 
 
 def ask_streamed(client: Anthropic, model: str) -> Message:
-    """Joins the events as the documentation of the protocol says, without any help."""
+    """Joins the events as the documentation of the protocol describes, without the package."""
     message: dict[str, Any] = {}
     pieces: dict[int, str] = {}
     for event in client.messages.create(model=model, max_tokens=99, messages=MESSAGES, stream=True):

@@ -73,7 +73,7 @@ def ask_whole(client: OpenAI, model: str, messages: list[Any]) -> tuple[Message,
 
 
 def ask_streamed(client: OpenAI, model: str, messages: list[Any]) -> tuple[Message, str]:
-    """Joins the pieces as the documentation of the protocol says, without any help."""
+    """Joins the pieces as the documentation of the protocol describes, without the package."""
     message: Message = {"role": "assistant", "content": ""}
     calls: dict[int, Message] = {}
     finish, used = "", 0

@@ -344,7 +344,7 @@ async def test_streams_are_known_by_type_or_beginning(head: bytes, pieces: Seque
 async def received_lines(
     method: str = "POST", url: str = "{url}", body: bytes | None = b"ask", **headers: str
 ) -> list[str]:
-    """The lines of the request that a server hears."""
+    """The lines of the request that a server receives."""
     async with small(responds(FRAMES["length"])) as server:
         upstream = Upstream(base_url=server.url)
         place = url.format(url=server.url, port=server.url.rpartition(":")[2])

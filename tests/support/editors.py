@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Refused(Exception):
-    """The tool says no."""
+    """The tool refuses."""
 
 
 def swap(file: str, old: str, new: str, every: bool = False) -> str:

@@ -72,7 +72,7 @@ class Answer:
 
 @dataclass
 class Gate:
-    """A running gateway. ``record`` tells what its upstream was asked."""
+    """A running gateway. ``record`` has the requests to its upstream."""
 
     address: str
     record: RequestLog

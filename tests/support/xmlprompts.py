@@ -1,4 +1,6 @@
-"""System prompts in the layouts of XML clients, made from tables; the text is ours, only the layout is theirs. ``documented`` lists for each prompt what it documents: the tools, their parameters, and which of those are required.
+"""System prompts in the layouts of XML clients, made from tables; the text is ours, only the layout is theirs.
+
+``documented`` lists for each prompt the tools, their parameters, and which of those are required.
 """
 
 from __future__ import annotations

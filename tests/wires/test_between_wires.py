@@ -336,7 +336,7 @@ CITED = {"type": "text", "text": "So.", "citations": [{"type": "char_location", 
 
 
 def enrich(wire: str, whole: dict[str, Any]) -> None:
-    """Add what only this wire can say."""
+    """Add what only this wire can express."""
     match wire:
         case "openai_chat":
             whole["choices"][0]["logprobs"] = {"content": [{"token": "I", "logprob": Num("-0.10")}]}

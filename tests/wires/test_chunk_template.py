@@ -104,7 +104,7 @@ def test_a_chunk_like_the_one_before_is_not_taken_apart(
 
 
 def test_a_string_elsewhere_in_a_chunk_is_not_its_template_slot() -> None:
-    """The name of the model is found first; with another name the chunk would tell the same text."""
+    """The name of the model is found first; with another name the chunk would give the same text."""
     piece = chunk({"content": "m"}, model="m")
     assert chunk_template.infer_template(piece, TextDelta("m"), TextDelta) is None
     assert chunk_template.infer_template(chunk({"content": "n"}, model="m"), TextDelta("n"), TextDelta) is not None
@@ -112,9 +112,7 @@ def test_a_string_elsewhere_in_a_chunk_is_not_its_template_slot() -> None:
 
 def test_few_chunks_are_not_worth_a_template() -> None:
     reader = StreamDecoder(lambda: "id")
-    for _ in range(
-        response_decoder.CHUNKS_BEFORE_TEMPLATE + 1
-    ):  # the first one tells besides that the answer has started
+    for _ in range(response_decoder.CHUNKS_BEFORE_TEMPLATE + 1):  # the first one also starts the answer
         reader.feed(chunk({"content": "a"}))
         assert reader.template is None
     reader.feed(chunk({"content": "a"}))

@@ -254,7 +254,7 @@ REFUSALS: dict[str, bytes] = {
     "ollama": b'{"model":"m","message":{"role":"assistant","content":"No."},"done":true,"done_reason":"stop"}',
 }  # fmt: skip
 FLAGGED = {"anthropic_messages", "gemini"}
-"""Wires whose reason of the end tells a refusal."""
+"""Wires with a finish reason for a refusal."""
 
 
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)

@@ -117,7 +117,7 @@ def test_each_wire_carries_the_field_or_declares_that_it_does_not(field: str, wi
     body = encode(wire, sampling)
     if place == NOT_CARRIED:
         assert body == encode(wire, Sampling()), (
-            f"{folder}/request_encoder.py writes {field}, but PLACES says NOT_CARRIED"
+            f"{folder}/request_encoder.py writes {field}, but PLACES has NOT_CARRIED"
         )
         return
     assert find(json.loads(body), place) is not ABSENT, f"{folder}/request_encoder.py does not write {field} as {place}"

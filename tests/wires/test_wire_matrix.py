@@ -29,7 +29,7 @@ NO_STOP = {"openai_responses"}
 """Wires that know no stop sequences."""
 
 THOUGHTS_ON_DEMAND = {"gemini"}
-"""Wires that tell thoughts only to clients who ask for them, as these do not."""
+"""Wires that send thoughts only if the client asks for them, as these clients do not."""
 
 SCHEMA = {"type": "object", "properties": {"filePath": {"type": "string"}, "content": {"type": "string"}}}
 TOOLS = (Tool("read", "Reads", SCHEMA), Tool("write", "Writes", SCHEMA))
@@ -62,7 +62,7 @@ async def ask(gate: Gate, wire: Wire, conversation: Conversation, streamed: bool
 
 
 def sum_up(events: list[Event]) -> dict[str, Any]:
-    """What an answer says, whatever it is cut into."""
+    """The content of an answer, however it is cut."""
     payload: dict[str, Any] = {"text": "", "thought": "", "calls": {}, "whole": set()}
     for event in merge_deltas(events):
         match event:

@@ -57,7 +57,7 @@ NO_CHOICE = {"ollama"}
 """Wires on which a call cannot be required: only the chosen tools are offered, and a line asks for a call."""
 
 NO_FILTER = {"ollama"}
-"""Wires that cannot say that an answer was filtered."""
+"""Wires that cannot report that an answer was filtered."""
 
 PIXEL = Image(data="iVBORw0KGgo=", media_type="image/png")
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}

@@ -16,7 +16,7 @@ from typing import Any
 
 WIRES = ("openai_chat", "openai_responses", "anthropic_messages", "gemini", "ollama")
 ORDERED = ("openai_responses", "anthropic_messages", "gemini")
-"""Wires whose answers and histories tell the order of text and calls."""
+"""Wires whose answers and histories keep the order of text and calls."""
 
 Json = Any
 JsonObject = dict[str, Any]
