@@ -86,11 +86,11 @@ class _Passing(BaseHTTPRequestHandler):
         request = urllib.request.Request(self.server.upstream + self.path, body, headers)
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-                status, told, content = answer.status, answer.headers, answer.read()
+                status, received, content = answer.status, answer.headers, answer.read()
         except urllib.error.HTTPError as refused:
-            status, told, content = refused.code, refused.headers, refused.read()
+            status, received, content = refused.code, refused.headers, refused.read()
         self.send_response_only(status)
-        for name, value in told.items():
+        for name, value in received.items():
             if name.lower() not in DROPPED_HEADERS:
                 self.send_header(name, value)
         self.send_header("content-length", str(len(content)))
@@ -175,7 +175,7 @@ def ask_all(base_url: str, model: str, questions: Sequence[Question], relay: Rel
         verdict = "failed" if "error" in message else judge(question, calls)
         score.add(question.category, verdict, seconds)
         if show:
-            told = calls or message.get("error") or message.get("content")
-            print(f"{question.name} {verdict} {seconds:.1f} s: {told!r}", file=sys.stderr, flush=True)
+            received = calls or message.get("error") or message.get("content")
+            print(f"{question.name} {verdict} {seconds:.1f} s: {received!r}", file=sys.stderr, flush=True)
     score.extra_requests = relay.asked - before - len(questions)
     return score

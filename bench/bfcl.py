@@ -85,8 +85,8 @@ def load_questions(wheel: Path, rows: int) -> list[Question]:
             asked = read_lines(archive, f"bfcl_eval/data/BFCL_v4_{category}.json")
             truth: dict[str, list[Answer]] = {}
             if category not in WITHOUT_CALL:
-                told = read_lines(archive, f"bfcl_eval/data/possible_answer/BFCL_v4_{category}.json")
-                truth = {each["id"]: each["ground_truth"] for each in told}
+                received = read_lines(archive, f"bfcl_eval/data/possible_answer/BFCL_v4_{category}.json")
+                truth = {each["id"]: each["ground_truth"] for each in received}
             questions += [make_question(asked[at], truth.get(asked[at]["id"], [])) for at in choose(len(asked), rows)]
     return questions
 

@@ -95,13 +95,13 @@ class Bench:
         for metric, value in figures.items():
             self.figures.setdefault((load, lane.name, metric), []).append(value)
 
-    def told(self, load: str, lane: Lane, patience: float = 60.0) -> dict[str, float]:
-        told = self.load.hear(patience)
-        if not told:
+    def read_result(self, load: str, lane: Lane, patience: float = 60.0) -> dict[str, float]:
+        result = self.load.read_result(patience)
+        if not result:
             raise SystemExit(f"bench: {lane.name} did not finish the load {load!r}")
-        if told["failed"]:
-            print(f"**{lane.name}, {load}: {told['failed']} of {told['answers']} answers failed**", flush=True)
-        return told
+        if result["failed"]:
+            print(f"**{lane.name}, {load}: {result['failed']} of {result['answers']} answers failed**", flush=True)
+        return result
 
     # -- loads ---------------------------------------------------------------------------------------------------------
 
@@ -113,16 +113,16 @@ class Bench:
         before = gateway.cpu_seconds()
         text, arguments = script.letters
         self.load.say(f"load {gateway.port} {request} {index} {answers} {concurrency} {text} {arguments}")
-        told = self.told(load, lane)
+        result = self.read_result(load, lane)
         cpu = gateway.cpu_seconds() - before
         self.note(
             load,
             lane,
             request=cpu / answers * 1e6,
-            event=cpu / told["events"] * 1e6,
-            rate=answers / told["seconds"],
-            ttfb_p50=told["ttfb_p50"],
-            ttfb_p99=told["ttfb_p99"],
+            event=cpu / result["events"] * 1e6,
+            rate=answers / result["seconds"],
+            ttfb_p50=result["ttfb_p50"],
+            ttfb_p99=result["ttfb_p99"],
         )
 
     @contextmanager
@@ -135,25 +135,25 @@ class Bench:
         self.load.say(
             f"gated {gateway.port} {request} {index} {streams} {script.lead} {script.tail} {gap} {text} {arguments}"
         )
-        self.told(load, lane)
+        self.read_result(load, lane)
         sleep(0.1)
         yield len(script.events) - script.lead - script.tail
         self.load.say("end")
-        self.told(load, lane)
+        self.read_result(load, lane)
 
     def pace(self, load: str, lane: Lane, streams: int, rate: int, seconds: float) -> None:
         gateway = self.gateways[lane.gateway]
         with self.streams(load, lane, streams, int(rate * seconds / streams), 1_000_000 // rate) as each:
             before = gateway.cpu_seconds()
             self.load.say("go")
-            told = self.told(load, lane)
+            result = self.read_result(load, lane)
             cpu = gateway.cpu_seconds() - before
         self.note(
             load,
             lane,
             event=cpu / (each * streams) * 1e6,
-            latency_p50=told["latency_p50"],
-            latency_p99=told["latency_p99"],
+            latency_p50=result["latency_p50"],
+            latency_p99=result["latency_p99"],
         )
 
     def hold(self, lane: Lane, streams: int) -> None:
@@ -164,22 +164,22 @@ class Bench:
         self.note("hold", lane, total=held / 1e6, stream=(held - before) / streams / 1e3, streams=streams)
 
     def disconnect(self, lane: Lane, streams: int) -> None:
-        """Clients leave streams on which nothing is being said: the hardest moment to notice it."""
+        """Clients close streams that are idle, where it is hardest to notice."""
         gateway = self.gateways[lane.gateway]
         index, script = self.load.script(lane.kind, LONG, lane.translated)
         request = self.load.request(gateway.port, lane.tools)
         self.load.say(f"gated {gateway.port} {request} {index} {streams} {script.lead} {script.tail} 0 0 0")
-        self.told("disconnect", lane)
+        self.read_result("disconnect", lane)
         self.load.say("leave")
         sleep(2.0 if lane.slow else 1.2)
         self.load.say("left")
-        told = self.load.hear()
+        result = self.load.read_result()
         self.note(
             "disconnect",
             lane,
-            p50=told["latency_p50"] / 1e3,
-            most=told["latency_max"] / 1e3,
-            unseen=streams - told["noticed"],
+            p50=result["latency_p50"] / 1e3,
+            most=result["latency_max"] / 1e3,
+            unseen=streams - result["noticed"],
         )
 
     # -- rounds --------------------------------------------------------------------------------------------------------

@@ -162,16 +162,16 @@ def start_nginx(upstream: int, folder: Path) -> Gateway:
     config = folder / "nginx.conf"
     config.write_text(NGINX.format(folder=folder, upstream=upstream, port=port))
     gateway = launch("nginx", [program, "-p", str(folder), "-c", str(config)], port, folder, {})
-    told = subprocess.run([program, "-v"], capture_output=True, text=True, check=False).stderr
-    gateway.version = told.strip().rpartition("/")[2]
+    version = subprocess.run([program, "-v"], capture_output=True, text=True, check=False).stderr
+    gateway.version = version.strip().rpartition("/")[2]
     return gateway
 
 
 def start_litellm(upstream: int, folder: Path, build: Path) -> Gateway:
-    room = build / "litellm"
-    program = room / "bin" / "litellm"
+    install_dir = build / "litellm"
+    program = install_dir / "bin" / "litellm"
     if not program.exists():
-        install_litellm(room)
+        install_litellm(install_dir)
     port = free_port()
     config = folder / "litellm.yaml"
     config.write_text(LITELLM_CONFIG.format(upstream=upstream))
@@ -179,19 +179,19 @@ def start_litellm(upstream: int, folder: Path, build: Path) -> Gateway:
     gateway = launch("litellm", command, port, folder, LITELLM_ENVIRONMENT)
     question = "from importlib.metadata import version; print(version('litellm'))"
     gateway.version = subprocess.run(
-        [room / "bin" / "python", "-c", question], capture_output=True, text=True, check=False
+        [install_dir / "bin" / "python", "-c", question], capture_output=True, text=True, check=False
     ).stdout.strip()
     return gateway
 
 
-def install_litellm(room: Path) -> None:
+def install_litellm(install_dir: Path) -> None:
     print("bench: installing LiteLLM into its own environment ...", file=sys.stderr, flush=True)
     beside = Path(sys.executable).with_name("uv")
     installer = str(beside) if beside.exists() else shutil.which("uv")
-    steps: list[list[str]] = [[sys.executable, "-m", "venv", "--clear", str(room)]]
-    python = str(room / "bin" / "python")
+    steps: list[list[str]] = [[sys.executable, "-m", "venv", "--clear", str(install_dir)]]
+    python = str(install_dir / "bin" / "python")
     if installer:
-        overrides = room.with_name("litellm-overrides.txt")
+        overrides = install_dir.with_name("litellm-overrides.txt")
         overrides.parent.mkdir(parents=True, exist_ok=True)
         overrides.write_text(LITELLM_OVERRIDES)
         steps.append(
@@ -202,7 +202,7 @@ def install_litellm(room: Path) -> None:
     for step in steps:
         done = subprocess.run(step, capture_output=True, text=True, check=False)
         if done.returncode:
-            shutil.rmtree(room, ignore_errors=True)
+            shutil.rmtree(install_dir, ignore_errors=True)
             raise RuntimeError(f"LiteLLM could not be installed; its column is left out: {done.stderr.strip()[-300:]}")
 
 
@@ -233,7 +233,7 @@ BEFORE = "before-"
 def start_all(
     upstream: int, folder: Path, build: Path, wanted: Sequence[str], against: Path | None = None
 ) -> Iterator[Gateway]:
-    """Those that can be started; of the others it is said why not."""
+    """The gateways that can be started; prints why the others cannot."""
     yield Gateway("direct", upstream)
     starters: dict[str, Callable[[], Gateway]] = {
         "nginx": partial(start_nginx, upstream, folder),

@@ -312,8 +312,8 @@ def turn_at(percent: int) -> Figure:
 
 
 def beyond_the_model(turns: Sequence[Turn]) -> float:
-    told = [turn.beyond for turn in turns if turn.beyond is not None]
-    return median(told) if told else nan
+    received = [turn.beyond for turn in turns if turn.beyond is not None]
+    return median(received) if received else nan
 
 
 def main() -> None:

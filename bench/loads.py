@@ -58,14 +58,14 @@ def frame(data: str) -> bytes:
 
 
 def event(delta: dict[str, Any], finish: str | None = None) -> bytes:
-    told = {
+    received = {
         "id": "chatcmpl-bench",
         "object": "chat.completion.chunk",
         "created": 1700000000,
         "model": "bench",
         "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
     }
-    return frame(json.dumps(told, separators=(",", ":")))
+    return frame(json.dumps(received, separators=(",", ":")))
 
 
 def cut(text: str, size: int) -> list[str]:
@@ -111,19 +111,19 @@ def write_call(dialect: str, size: int, chunk: int = CHUNK, *, translated: bool)
     content = encode(fill(PLAIN, size).strip("\n"))
     start = len(INTRO + before)
     text = INTRO + before + content + after
-    counts, told = letters(text), letters(ARGUMENTS[0])[-1]
+    counts, received = letters(text), letters(ARGUMENTS[0])[-1]
     inside = letters(content)
 
     def seen(end: int) -> tuple[int, int]:
         if not translated or end <= len(INTRO):
             return TEXT, counts[end]
         if start < end <= start + len(content):
-            return ARGS, told + inside[end - start]
+            return ARGS, received + inside[end - start]
         return SKIPPED, 0
 
     ends = [min(at + chunk, len(text)) for at in range(0, len(text), chunk)]
     pieces = [(event({"content": piece}), seen(end)) for piece, end in zip(cut(text, chunk), ends, strict=True)]
-    total = (letters(INTRO)[-1], told + inside[-1]) if translated else (counts[-1], 0)
+    total = (letters(INTRO)[-1], received + inside[-1]) if translated else (counts[-1], 0)
     return assemble(pieces, total, start // chunk + 4, len(after) // chunk + 4, "stop")
 
 
@@ -195,13 +195,13 @@ class Load:
             [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, preexec_fn=partial(stay_on_core, 0)
         )
         self.scripts: dict[tuple[str, int, bool], tuple[int, Script]] = {}
-        self.port: int = self.hear()["port"]
+        self.port: int = self.read_result()["port"]
 
     def say(self, line: str) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(line.encode() + b"\n")
 
-    def hear(self, patience: float = PATIENCE) -> dict[str, Any]:
+    def read_result(self, patience: float = PATIENCE) -> dict[str, Any]:
         """The next thing it tells; nothing if it takes too long."""
         assert self.process.stdout is not None
         ready, _, _ = select.select([self.process.stdout], [], [], patience)
@@ -210,8 +210,8 @@ class Load:
         line = self.process.stdout.readline()
         if not line:
             raise SystemExit("bench: the load generator ended")
-        told: dict[str, Any] = json.loads(line)
-        return told
+        payload: dict[str, Any] = json.loads(line)
+        return payload
 
     def script(self, kind: str, events: int, translated: bool) -> tuple[int, Script]:
         key = (kind, events, translated)

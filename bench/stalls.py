@@ -54,9 +54,9 @@ def declare(name: str, properties: int, description: str = "What it is for.") ->
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
-def ask(*said: dict[str, Any], tools: list[dict[str, Any]] | None = None, text: str = "Go on.") -> dict[str, Any]:
-    """A request: tools, what was said before, and the last words of the user."""
-    messages = [{"role": "system", "content": "You help."}, *said, {"role": "user", "content": text}]
+def ask(*earlier: dict[str, Any], tools: list[dict[str, Any]] | None = None, text: str = "Go on.") -> dict[str, Any]:
+    """A request: tools, earlier messages, and the last message of the user."""
+    messages = [{"role": "system", "content": "You help."}, *earlier, {"role": "user", "content": text}]
     return {"messages": messages, "tools": tools or [declare("tool_0", 4)], "stream": True}
 
 
@@ -85,9 +85,9 @@ def nest(depth: int) -> dict[str, Any]:
 def take_turns(size: int, tools: int, messages: int) -> dict[str, Any]:
     """An agent's turn: a system prompt, tools, and calls with their results, of so many bytes in all."""
     piece = size // (messages + 2)
-    said = [fill(PROSE, piece)]
+    question = fill(PROSE, piece)
     turns = [turn for at in range(messages // 2) for turn in call_with(fill(PROSE, piece), fill(HTML, piece), at)]
-    return ask(*turns, tools=[declare(f"tool_{at}", 6, fill(PROSE, 400)) for at in range(tools)], text=said[0])
+    return ask(*turns, tools=[declare(f"tool_{at}", 6, fill(PROSE, 400)) for at in range(tools)], text=question)
 
 
 CASES: dict[str, Callable[[], dict[str, Any]]] = {
@@ -135,25 +135,25 @@ class _Answering(BaseHTTPRequestHandler):
             words = ["Let", " me", " see.", ""]
             events = [{"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]} for word in words]
             events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
-            told = b"".join(b"data: %b\n\n" % json.dumps(event).encode() for event in events) + b"data: [DONE]\n\n"
+            encoded = b"".join(b"data: %b\n\n" % json.dumps(event).encode() for event in events) + b"data: [DONE]\n\n"
             kind = "text/event-stream"
         else:
             message = {"role": "assistant", "content": "Hello."}
-            told = json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode()
+            encoded = json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode()
             kind = "application/json"
         self.send_response(200)
         self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(told)))
+        self.send_header("content-length", str(len(encoded)))
         self.end_headers()
-        self.wfile.write(told)
+        self.wfile.write(encoded)
 
     def log_message(self, *_: object) -> None:
         pass
 
 
-def answer_all(told: Connection) -> None:
+def answer_all(parent: Connection) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Answering)
-    told.send(server.server_port)
+    parent.send(server.server_port)
     server.serve_forever()
 
 
@@ -331,9 +331,9 @@ def print_stalls(upstream_port: int, dialects: list[str], wanted: str) -> None:
             with gateway(upstream_port) as (port, _):
                 time.sleep(0.5)
                 row = measure(port, json.dumps({**asked, "model": dialect}).encode())
-            told = name if row.status == 200 else f"{name} (status {row.status})"
+            label = name if row.status == 200 else f"{name} (status {row.status})"
             times = f"{row.first:.2f} | {row.again:.2f} | {1e3 * row.late:.0f} | {1e3 * row.late_again:.0f}"
-            print(f"| {told} | {dialect} | {times} |", flush=True)
+            print(f"| {label} | {dialect} | {times} |", flush=True)
 
 
 def main() -> None:

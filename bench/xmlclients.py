@@ -111,7 +111,7 @@ def judge(case: Case) -> str:
         return "refused"
     if is_exact(case, rendered.text):
         return "exact"
-    return "told" if rendered.notes else "corrupted"
+    return "recorded" if rendered.notes else "corrupted"
 
 
 def main() -> None:
@@ -119,7 +119,7 @@ def main() -> None:
     options.add_argument("--cases", type=int, default=1000)
     count = options.parse_args().cases
     print(
-        "| client | tool, parameter | model id | escape everything: exact | toolglot: exact | difference told | refused | corrupted |"
+        "| client | tool, parameter | model id | escape everything: exact | toolglot: exact | difference recorded | refused | corrupted |"
     )
     print("|---|---|---|---:|---:|---:|---:|---:|")
     total: Counter[str] = Counter()
@@ -133,7 +133,7 @@ def main() -> None:
                 cases = [make_case(random, client, model, client.tools[tool], parameter) for _ in range(count)]
                 seen = Counter(map(judge, cases))
                 theirs = sum(is_exact(case, escape_everything(case)) for case in cases)
-                shares = (f"{100 * seen[kind] / count:.0f} %" for kind in ("exact", "told", "refused"))
+                shares = (f"{100 * seen[kind] / count:.0f} %" for kind in ("exact", "recorded", "refused"))
                 print(
                     f"| {name} | {place} | {model} | {100 * theirs / count:.0f} % | {' | '.join(shares)} | {seen['corrupted']} |"
                 )

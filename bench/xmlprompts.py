@@ -65,9 +65,9 @@ def main() -> None:
         costs = [measure(partial(detect_session, converse(prompt, 0)), forget), measure(partial(meet_again, prompt))]
         for turns in TURNS:
             conversation = converse(prompt, turns)
-            guest = detect_session(conversation)
-            assert guest is not None
-            costs.append(measure(partial(guest.translate, conversation)))
+            session = detect_session(conversation)
+            assert session is not None
+            costs.append(measure(partial(session.to_native, conversation)))
         print(f"| {name} | " + " | ".join(f"{cost:.2f} ms" for cost in costs) + " |")
 
 

@@ -18,6 +18,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from toolglot.core.conversation import Conversation
 from toolglot.core.errors import ClientError, ToolglotError, ToolSchemaError, UsageError
 from toolglot.core.events import (
     CallArguments,
@@ -30,12 +31,12 @@ from toolglot.core.events import (
     ReasoningDelta,
     TextDelta,
 )
-from toolglot.core.options import Options
+from toolglot.core.options import Options, check_dialect, check_flag, check_type
 from toolglot.dialects.records import all_dialects
 from toolglot.dialects.spec import Dialect
 from toolglot.prompting.call_writer import parse_tools, write_call
 from toolglot.prompting.conversation import PromptedConversation as Speech
-from toolglot.prompting.conversation import render_as_text as speak
+from toolglot.prompting.conversation import render_as_text
 from toolglot.prompting.tool_prompt import tool_prompt
 from toolglot.reading.reader import ParsedCall as Call
 from toolglot.reading.reader import Reader, Reading, RejectedCall, read
@@ -68,11 +69,15 @@ def write(
     Returns: the call in the dialect, or in a JSON form if the dialect cannot carry the arguments.
 
     Raises:
-        UsageError: ``dialect`` is neither a dialect nor a known model.
+        UsageError: ``dialect`` is neither a dialect nor a known model, or an argument has the wrong type.
         ToolSchemaError: a tool definition is invalid.
     """
-    text = arguments if isinstance(arguments, str) else json.dumps(dict(arguments), ensure_ascii=False)
-    return write_call(dialect, name, text, parse_tools(tools))
+    check_dialect(dialect)
+    check_type(name, str, "name", "the name of a tool")
+    if not isinstance(arguments, str):
+        check_type(arguments, Mapping, "arguments", "JSON text or a mapping")
+        arguments = json.dumps(dict(arguments), ensure_ascii=False)
+    return write_call(dialect, name, arguments, parse_tools(tools))
 
 
 def teach(tools: Sequence[Mapping[str, Any]], dialect: str = "hermes", parallel: bool = False) -> str:
@@ -86,10 +91,31 @@ def teach(tools: Sequence[Mapping[str, Any]], dialect: str = "hermes", parallel:
     Returns: the section, or "" if there are no tools.
 
     Raises:
-        UsageError: ``dialect`` is neither a dialect nor a known model.
+        UsageError: ``dialect`` is neither a dialect nor a known model, or an argument has the wrong type.
         ToolSchemaError: a tool definition is invalid.
     """
+    check_dialect(dialect)
+    check_flag(parallel, "parallel")
     return tool_prompt(parse_tools(tools), dialect, parallel=parallel)
+
+
+def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -> Speech:
+    """Render a conversation with tools as plain text in a dialect.
+
+    Parameters:
+        conversation: the client's conversation.
+        dialect: a dialect name, or a model id to use the dialect of that model.
+        parallel: allow several calls in one answer.
+
+    Returns: the rendered conversation. Tools with an unusable schema are skipped with a note.
+
+    Raises:
+        UsageError: ``dialect`` is neither a dialect nor a known model, or an argument has the wrong type.
+    """
+    check_type(conversation, Conversation, "conversation", "a Conversation")
+    check_dialect(dialect)
+    check_flag(parallel, "parallel")
+    return render_as_text(conversation, dialect, parallel=parallel)
 
 
 __all__ = [

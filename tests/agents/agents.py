@@ -1,6 +1,6 @@
-"""The agents: how each is started for a model, what it calls its tools, and how it tells what it has done.
+"""The agents: how each is started for a model, what it calls its tools, and how its output is parsed.
 
-All stay on this machine: what they would ask at home is switched off, and their keys are good for nothing.
+All run offline: their own services are switched off, and their keys are fake.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ CallOf: TypeAlias = tuple[str, dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What an agent said at the end, and what went wrong on the way."""
+class LastMessage:
+    """The last message of an agent, and the errors before it."""
 
     text: str
     errors: list[str]
@@ -32,16 +32,16 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class Agent:
     """``arguments`` are followed by the question. Variables and files name the gateway ``{address}`` and the ``{model}``;
-    files lie at home. ``telling`` is a word that only its tools bring into a prompt."""
+    files lie at home. ``tool_phrase`` is in a prompt only if its tools are."""
 
     name: str
     program: Path
     arguments: tuple[str, ...]
     variables: Mapping[str, str]
-    listen: Callable[[list[dict[str, Any]]], Told]
+    listen: Callable[[list[dict[str, Any]]], LastMessage]
     read: CallOf
     write: CallOf
-    telling: str
+    tool_phrase: str
     files: Mapping[str, str] = field(default_factory=dict)
     model: str = "sim:{dialect}"
 
@@ -65,19 +65,19 @@ class Agent:
 
 
 def read_events(stdout: str) -> list[dict[str, Any]]:
-    """The lines that are JSON; some agents say a word before."""
+    """The lines that are JSON; some agents print text before."""
     return [json.loads(line) for line in stdout.splitlines() if line.startswith("{")]
 
 
 # Claude Code
 
 
-def _listen_to_claude(events: list[dict[str, Any]]) -> Told:
+def _listen_to_claude(events: list[dict[str, Any]]) -> LastMessage:
     contents = [event["message"]["content"] for event in events if event["type"] == "user"]
     results = [part for content in contents for part in content if part["type"] == "tool_result"]
     end = events[-1]
     errors = [str(part["content"]) for part in results if part.get("is_error")]
-    return Told(end["result"], [*errors, *([end["subtype"]] if end["is_error"] else [])])
+    return LastMessage(end["result"], [*errors, *([end["subtype"]] if end["is_error"] else [])])
 
 
 CLAUDE = Agent(
@@ -98,19 +98,19 @@ CLAUDE = Agent(
     listen=_listen_to_claude,
     read=("Read", {"file_path": "package.json"}),
     write=("Write", {"file_path": "notes.txt", "content": NOTES}),
-    telling="file_path",
+    tool_phrase="file_path",
 )
 
 
 # Codex
 
 
-def _listen_to_codex(events: list[dict[str, Any]]) -> Told:
+def _listen_to_codex(events: list[dict[str, Any]]) -> LastMessage:
     items = [event["item"] for event in events if event["type"] == "item.completed"]
     texts = [item["text"] for item in items if item["type"] == "agent_message"]
     broken = [event for event in events if event["type"] in ("error", "turn.failed")]
     broken += [item for item in items if item.get("status", "completed") != "completed"]
-    return Told(texts[-1] if texts else "", list(map(str, broken)))
+    return LastMessage(texts[-1] if texts else "", list(map(str, broken)))
 
 
 CODEX = Agent(
@@ -136,7 +136,7 @@ wire_api = "responses"
     listen=_listen_to_codex,
     read=("exec_command", {"cmd": "cat package.json"}),
     write=("exec_command", {"cmd": f"printf %s {shlex.quote(NOTES)} > notes.txt"}),
-    telling="exec_command",
+    tool_phrase="exec_command",
 )
 
 
@@ -154,14 +154,14 @@ PATCHING = replace(
 # goose
 
 
-def _listen_to_goose(events: list[dict[str, Any]]) -> Told:
+def _listen_to_goose(events: list[dict[str, Any]]) -> LastMessage:
     messages = [event["message"] for event in events if event["type"] == "message"]
     parts = [(message["id"], part) for message in messages for part in message["content"]]
     results = [part["toolResult"] for _, part in parts if part["type"] == "toolResponse"]
     broken = [result for result in results if result["status"] != "success" or result["value"].get("isError")]
     broken += [event for event in events if event["type"] == "error"]
     text = "".join(part["text"] for number, part in parts if number == messages[-1]["id"] and part["type"] == "text")
-    return Told(text, list(map(str, broken)))
+    return LastMessage(text, list(map(str, broken)))
 
 
 def _make_goose(name: str, **variables: str) -> Agent:
@@ -173,7 +173,7 @@ def _make_goose(name: str, **variables: str) -> Agent:
         listen=_listen_to_goose,
         read=("shell", {"command": "cat package.json"}),
         write=("write", {"path": "notes.txt", "content": NOTES}),
-        telling="timeout_secs",
+        tool_phrase="timeout_secs",
     )
 
 

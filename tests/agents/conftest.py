@@ -39,7 +39,7 @@ def _describe(name: str, model: str, mode: str, dialect: str = "") -> str:
 
 @pytest.fixture(scope="session")
 def gateway(sim: Sim, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One gateway for all dialects: the name of the model says which one is taught."""
+    """One gateway for all dialects: the name of the model selects it."""
     programs = [NODE, OPENCODE, PACKAGES / "ai", *(agent.program for agent in AGENTS.values())]
     missing = [path for path in programs if not path.exists()]
     if missing:
@@ -84,9 +84,9 @@ def journal(sim: Sim, gateway: Server) -> Journal:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Beside a failure stands what the client and the gateway said, and what reached the model."""
+    """Report the output of the client and the gateway with a failure, and the requests that reached the model."""
     report = yield
     journal = getattr(item, "funcargs", {}).get("journal")
     if report.failed and isinstance(journal, Journal):
-        report.sections.append(("What the programs said", str(journal)))
+        report.sections.append(("Output of the programs", str(journal)))
     return report

@@ -1,6 +1,6 @@
-"""The two tasks every client is given, and how to tell that it has done them.
+"""The two tasks of every client, and the checks that they were done.
 
-Cycle one: asked for package.json, the model calls ``read``, the client reads the file, the model tells what it got. The
+Cycle one: asked for package.json, the model calls ``read``, the client reads the file, the model repeats what it got. The
 notes: package.json is read, notes.txt is written, a text ends it. Either costs exactly as many requests through the
 gateway as in a clean run, which goes straight to the model and has it call natively.
 """
@@ -118,15 +118,17 @@ def try_notes(client: str, endpoint: Endpoint, ask: Ask, journal: Journal, proje
     check_requests(client, 3, endpoint, journal)
 
 
-def check_requests(client: str, steps: int, endpoint: Endpoint, journal: Journal, telling: str = "filePath") -> None:
-    """As many requests as steps and side requests; what the model was taught, and when. ``telling`` is a word that only
-    the tools bring into a prompt."""
+def check_requests(
+    client: str, steps: int, endpoint: Endpoint, journal: Journal, tool_phrase: str = "filePath"
+) -> None:
+    """As many requests as steps and side requests; the tool prompt, and when it is sent. ``tool_phrase`` is in a prompt
+    only if the tools are."""
     texts = ["\n".join(map(text_of, body["messages"])) for body in journal.bodies]
     assert len(texts) == steps + ASIDE[client]
     assert '"express": "^4.18.0"' in texts[-1], "the content of the file reached the model"
     if endpoint.dialect == NATIVE:
         return
-    taught = [text for text in texts if telling in text]
+    taught = [text for text in texts if tool_phrase in text]
     assert len(taught) == steps, "requests without tools are taught none"
     for body in journal.bodies:
         assert not {"tools", "tool_choice"} & body.keys()

@@ -1,4 +1,4 @@
-"""How OpenCode is set up so that it stays on this machine and asks nobody but the endpoints."""
+"""OpenCode, configured to use only loopback and to call only the endpoints under test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SWITCHES = {
     "OPENCODE_DISABLE_MODELS_FETCH": "1",
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
-    "npm_config_registry": "http://127.0.0.1:9/",  # nobody listens there: it installs nothing in the background
+    "npm_config_registry": "http://127.0.0.1:9/",  # a closed port: nothing is installed in the background
 }
 
 

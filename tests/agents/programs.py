@@ -1,4 +1,4 @@
-"""Programs that tests start: each writes into a log, has a limit of time, and is ended by its own id."""
+"""Programs that tests start: each has a log and a timeout, and is ended by its process id."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Ended:
 
 
 class Server:
-    """A program that tells an address once it listens, and goes on."""
+    """A program that prints its address when it listens, and continues."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes], log: Path) -> None:
         self.name = name

@@ -24,7 +24,7 @@ ALL = [(name, NATIVE) for name in ("chat", "messages", "responses")] + TEXT
 
 
 class Agent:
-    """The program, and all that it told the last time."""
+    """The program, and its last report."""
 
     def __init__(self, provider: str, project: Path, environment: dict[str, str], journal: Journal) -> None:
         self.name = f"aisdk-{provider}"
@@ -32,17 +32,17 @@ class Agent:
         self._project = project
         self._environment = environment
         self._journal = journal
-        self.told: dict[str, Any] = {}
+        self.report: dict[str, Any] = {}
 
     def __call__(self, endpoint: Endpoint, question: str, model: str = "", **more: str) -> Outcome:
         place = {"PROVIDER": self._provider, "BASE_URL": endpoint.base_url, "MODEL": model or endpoint.model}
         ended = run([NODE, FOLDER / "aisdk.mjs", question], self._project, self._environment | place | more, SECONDS)
         self._journal.entries.append(ended)
         assert ended.code == 0
-        self.told = json.loads(ended.stdout)
-        calls = [(call["name"], call["input"]) for step in self.told["steps"] for call in step["calls"]]
-        reasons = [step["finishReason"] for step in self.told["steps"]]
-        return Outcome(reasons, calls, self.told["text"], self.told["errors"])
+        self.report = json.loads(ended.stdout)
+        calls = [(call["name"], call["input"]) for step in self.report["steps"] for call in step["calls"]]
+        reasons = [step["finishReason"] for step in self.report["steps"]]
+        return Outcome(reasons, calls, self.report["text"], self.report["errors"])
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def agent(provider: str, project: Path, environment: dict[str, str], journal: Jo
 
 @pytest.fixture
 def endpoint(provider: str, dialect: str, sim: Sim, gateway: Server) -> Endpoint:
-    """A clean run goes straight to the model only on the wire that it speaks."""
+    """A clean run goes straight to the model only on the model's own wire."""
     direct = (provider, dialect) == ("chat", NATIVE)
     return Endpoint(dialect, sim.base_url if direct else f"{gateway.address}/v1")
 
@@ -60,22 +60,22 @@ def endpoint(provider: str, dialect: str, sim: Sim, gateway: Server) -> Endpoint
 @pytest.mark.parametrize(("provider", "dialect"), ALL)
 def test_cycle_one(agent: Agent, endpoint: Endpoint, journal: Journal) -> None:
     try_reading(agent.name, endpoint, agent, journal)
-    assert all(step["usage"] for step in agent.told["steps"])
+    assert all(step["usage"] for step in agent.report["steps"])
 
 
 @pytest.mark.parametrize(("provider", "dialect"), ALL)
 def test_notes(agent: Agent, endpoint: Endpoint, journal: Journal, project: Path) -> None:
     try_notes(agent.name, endpoint, agent, journal, project)
-    assert agent.told["pieces"]["tool-input-delta"] > 20, "arguments come while they are written"
+    assert agent.report["pieces"]["tool-input-delta"] > 20, "arguments come while they are written"
 
 
 @pytest.mark.parametrize(("provider", "dialect"), TEXT)
 def test_a_call_that_is_cut_is_not_run(agent: Agent, endpoint: Endpoint, project: Path) -> None:
-    """The SDK tells the model of the error instead, as it does with any call whose input is broken."""
+    """The SDK reports the error to the model, as for any call with broken input."""
     question = "Write 'a text that is long enough to be cut somewhere in the middle of it' to cut.txt"
     outcome = agent(endpoint, question, f"{endpoint.model}+cut_mid_call")
     assert set(outcome.reasons) == {"error"}
-    assert [result for step in agent.told["steps"] for result in step["results"]] == []
+    assert [result for step in agent.report["steps"] for result in step["results"]] == []
     assert "the connection to the upstream broke" in outcome.errors[0].lower()
     assert not (project / "cut.txt").exists()
 

@@ -1,4 +1,4 @@
-"""Cline as a program of its own: it takes calls as XML in text, whatever the model behind the gateway writes.
+"""Cline as a separate program: it takes calls as XML in text, whatever the model behind the gateway writes.
 
 Cline trims what stands between its tags, so that files lose blank lines at both ends. What is written here has some, and
 must arrive with them: they are saved by a character that Cline deletes.
@@ -24,7 +24,7 @@ from toolglot.gateway.telemetry.report import read_log
 SECONDS = 90.0
 DIALECTS = ("fenced_tool_flat", "hermes", "qwen3_coder", "native")
 MODEL = "sim"
-"""No name that Cline knows, so it speaks XML."""
+"""No name that Cline knows, so it uses XML."""
 FAREWELL = "All files are written."
 
 FILES: Mapping[str, str] = {
@@ -81,7 +81,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     return home, project
 
 
-def said(ended: Ended) -> list[str]:
+def messages_of(ended: Ended) -> list[str]:
     events = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
     return [event["text"] for event in events if event.get("say") == "completion_result" and event.get("text")]
 
@@ -98,14 +98,14 @@ def test_files_are_written_to_the_byte(dialect: str, folders: tuple[Path, Path])
     assert {path.name: path.read_bytes() for path in project.iterdir()} == {
         name: text.encode() for name, text in FILES.items()
     }, (ended, log)
-    assert said(ended)[-1] == FAREWELL
+    assert messages_of(ended)[-1] == FAREWELL
     assert len(bodies) == len(FILES) + 1
     assert all(("tools" in body) == (dialect == "native") for body in bodies)
     assert COMPLAINT not in json.dumps(bodies)
 
 
 def test_without_toolglot_nothing_is_written(folders: tuple[Path, Path]) -> None:
-    """The same answers straight from the model: the client finds no call in them, and says so."""
+    """The same answers straight from the model: the client finds no call in them, and complains."""
     home, project = folders
     answers = [script("hermes")[list(FILES).index("plain.txt")], {"text": END}]
     with running_loop() as loop, running_sim(loop, {"answer": answers}, chunk=5) as sim:

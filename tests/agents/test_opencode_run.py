@@ -1,4 +1,4 @@
-"""OpenCode as a person starts it: one command, one task, an exit code."""
+"""OpenCode as a user starts it: one command, one task, an exit code."""
 
 from __future__ import annotations
 

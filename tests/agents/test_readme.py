@@ -1,4 +1,4 @@
-"""The settings that the README prints, given to the agents as they are."""
+"""The settings in the README, used by the agents unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents.opencode import SWITCHES
 from agents.programs import Ended, Server, run
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
-WISH = "Write 'a line & a <tag>' to out.txt"
+TASK = "Write 'a line & a <tag>' to out.txt"
 QUIET = {name: value for name, value in CLAUDE.variables.items() if not name.startswith("ANTHROPIC_")}
 
 Start = Callable[[str, Path, dict[str, str]], Ended]
@@ -22,7 +22,7 @@ Start = Callable[[str, Path, dict[str, str]], Ended]
 def start_claude(settings: str, project: Path, environment: dict[str, str]) -> Ended:
     script = settings.replace("\nclaude\n", '\nexec "$@"\n')
     return run(
-        ["sh", "-c", script, "sh", CLAUDE.program, *CLAUDE.arguments, WISH], project, environment | QUIET, SECONDS
+        ["sh", "-c", script, "sh", CLAUDE.program, *CLAUDE.arguments, TASK], project, environment | QUIET, SECONDS
     )
 
 
@@ -30,12 +30,12 @@ def start_codex(settings: str, project: Path, environment: dict[str, str]) -> En
     folder = Path(environment["HOME"], ".codex")
     folder.mkdir()
     (folder / "config.toml").write_text(settings, "utf-8")
-    return run([CODEX.program, *CODEX.arguments, WISH], project, environment, SECONDS)
+    return run([CODEX.program, *CODEX.arguments, TASK], project, environment, SECONDS)
 
 
 def start_opencode(settings: str, project: Path, environment: dict[str, str]) -> Ended:
     (project / "opencode.json").write_text(settings, "utf-8")
-    return run([OPENCODE, "run", WISH], project, environment | SWITCHES, SECONDS)
+    return run([OPENCODE, "run", TASK], project, environment | SWITCHES, SECONDS)
 
 
 @pytest.mark.parametrize(("kind", "start"), [("sh", start_claude), ("toml", start_codex), ("json", start_opencode)])

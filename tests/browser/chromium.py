@@ -1,4 +1,4 @@
-"""A real browser without a window. It finds nothing but this machine, and has a profile of its own."""
+"""A real headless browser. It reaches only loopback, and has its own profile."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ def browsing(folder: Path, address: str, *options: str) -> Iterator[subprocess.P
 
 
 def read_address(folder: Path, address: str) -> str:
-    """What somebody sees who types an address."""
+    """The page that a user sees who enters an address."""
     with browsing(folder, address, "--dump-dom") as process:
         return process.communicate(timeout=SECONDS)[0]

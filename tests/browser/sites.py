@@ -1,6 +1,6 @@
-"""What the pages of a browser meet: an upstream that counts, a gateway that is watched, a site that serves the page.
+"""Servers for the pages of a browser: an upstream that counts, an observed gateway, a site that serves the page.
 
-All of it runs on loopback, in the test's own process, so that what reached each of them can be told.
+All of it runs on loopback, in the test's own process, so that what reached each of them can be compared.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from toolglot.sim.server import running
 
 PAGE = (Path(__file__).parent / "page.html").read_text("utf-8")
 SECRET = "planted-4711"
-"""Part of everything that the upstream says."""
+"""Part of every answer of the upstream."""
 NAME = "evil.example"
 """The name of a foreign site, which leads to this machine in the browser."""
 SEEN_SECONDS = 5.0
@@ -40,7 +40,7 @@ POLICIES = {
 
 
 @dataclass(frozen=True)
-class Visit:
+class PageRequest:
     """A request that reached the gateway."""
 
     way: str
@@ -50,8 +50,8 @@ class Visit:
 
 
 @dataclass
-class Told:
-    """What the page said about one way, and what had been asked of the upstream by then."""
+class WayResult:
+    """What the page reported about one way, and the requests to the upstream by then."""
 
     read: str
     failed: str
@@ -63,27 +63,27 @@ class Journal:
     """What happened, as each of the servers saw it."""
 
     asked: list[str] = field(default_factory=list)
-    visits: list[Visit] = field(default_factory=list)
-    told: dict[str, Told] = field(default_factory=dict)
+    requests: list[PageRequest] = field(default_factory=list)
+    results: dict[str, WayResult] = field(default_factory=dict)
     finished: threading.Event = field(default_factory=threading.Event)
 
-    def of(self, way: str) -> list[Visit]:
-        return [visit for visit in self.visits if visit.way == way]
+    def of(self, way: str) -> list[PageRequest]:
+        return [page_request for page_request in self.requests if page_request.way == way]
 
     @property
     def reaching(self) -> set[str]:
         """The ways by which the upstream was asked."""
-        return {way for way, told in self.told.items() if told.asked}
+        return {way for way, received in self.results.items() if received.asked}
 
     @property
     def read(self) -> dict[str, str]:
         """What the page could read, by way."""
-        return {way: told.read for way, told in self.told.items() if told.read}
+        return {way: received.read for way, received in self.results.items() if received.read}
 
     @property
     def statuses(self) -> set[int]:
         """How the gateway answered the page; a browser asks for the icon of a window by itself."""
-        return {visit.status for visit in self.visits if visit.way}
+        return {page_request.status for page_request in self.requests if page_request.way}
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Sites:
         """Where the page is found that tries to use the gateway by the name ``target``; its own if there is none."""
         own = f"http://{host}:{self.page if target else self.rebound}"
         aim = f"http://{target}:{self.gateway}" if target else own
-        report = f"http://127.0.0.1:{self.page}/told"
+        report = f"http://127.0.0.1:{self.page}/results"
         return f"{own}/page?{urlencode({'target': aim, 'report': report, 'key': key, 'policy': policy})}"
 
 
@@ -108,8 +108,8 @@ def make_upstream(journal: Journal) -> web.Application:
         journal.asked.append(f"{request.method} {request.path}")
         if request.method == "GET":
             return web.json_response({"object": "list", "data": [{"id": "sim"}, {"id": SECRET}]})
-        said = {"role": "assistant", "content": f"It is {SECRET}."}
-        return web.json_response({"id": "x", "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]})
+        text = {"role": "assistant", "content": f"It is {SECRET}."}
+        return web.json_response({"id": "x", "choices": [{"index": 0, "message": text, "finish_reason": "stop"}]})
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", answer)
@@ -117,7 +117,7 @@ def make_upstream(journal: Journal) -> web.Application:
 
 
 def make_site(journal: Journal) -> web.Application:
-    """The site that serves the page, sends requests elsewhere, and is told by the page what it could read."""
+    """The site that serves the page and redirects requests; the page reports to it what it could read."""
     done = 0
 
     async def show(request: web.Request) -> web.Response:
@@ -129,13 +129,13 @@ def make_site(journal: Journal) -> web.Application:
         headers = {"Location": request.query["to"], "Access-Control-Allow-Origin": "*"}
         return web.Response(status=int(request.query["status"]), headers=headers)
 
-    async def hear(request: web.Request) -> web.Response:
+    async def take_result(request: web.Request) -> web.Response:
         nonlocal done
-        told: dict[str, Any] = json.loads(await request.text())
-        way = told["way"]
+        payload: dict[str, Any] = json.loads(await request.text())
+        way = payload["way"]
         if way:
-            await wait_for_visit(journal, way)
-            journal.told[way] = Told(told["read"] or "", told["failed"], journal.asked[done:])
+            await wait_for_request(journal, way)
+            journal.results[way] = WayResult(payload["read"] or "", payload["failed"], journal.asked[done:])
             done = len(journal.asked)
         else:
             journal.finished.set()
@@ -144,11 +144,11 @@ def make_site(journal: Journal) -> web.Application:
     app = web.Application()
     app.router.add_get("/page", show)
     app.router.add_route("*", "/bounce", bounce)
-    app.router.add_post("/told", hear)
+    app.router.add_post("/results", take_result)
     return app
 
 
-async def wait_for_visit(journal: Journal, way: str) -> None:
+async def wait_for_request(journal: Journal, way: str) -> None:
     """Beacons and the like are on their way when the page goes on."""
     for _ in range(int(SEEN_SECONDS / 0.02)):
         if journal.of(way):
@@ -163,7 +163,7 @@ def watch_gateway(journal: Journal, patch: pytest.MonkeyPatch) -> None:
     async def watched(gateway: Gateway, request: Request) -> Response | None:
         response = await answer(gateway, request)
         way, origin = request.query.get("way", ""), request.headers.get("origin", "")
-        journal.visits.append(Visit(way, request.method, origin, response.status if response else 200))
+        journal.requests.append(PageRequest(way, request.method, origin, response.status if response else 200))
         return response
 
     patch.setattr(Gateway, "answer", watched)

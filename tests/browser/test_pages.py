@@ -33,9 +33,9 @@ def let_page_try(sites: Sites, folder: Path, address: str) -> Journal:
     """Show the page until it has tried every way."""
     journal = sites.journal
     with browsing(folder, address):
-        assert journal.finished.wait(SECONDS), (list(journal.told), (folder / "browser.log").read_text())
-    missed = [(way, told.failed) for way, told in journal.told.items() if not journal.of(way)]
-    assert len(journal.told) > 30
+        assert journal.finished.wait(SECONDS), (list(journal.results), (folder / "browser.log").read_text())
+    missed = [(way, received.failed) for way, received in journal.results.items() if not journal.of(way)]
+    assert len(journal.results) > 30
     assert missed == [], "these never reached the gateway, so nothing is known about them"
     return journal
 
@@ -79,21 +79,23 @@ def test_without_the_rule_it_would(
     """What the page tries is known to work where nothing refuses it."""
     monkeypatch.setattr("toolglot.server.app.check_origin", lambda *headers: None)
     journal = let_page_try(keyless, tmp_path, keyless.address(host, target, policy))
-    assert journal.reaching == set(journal.told) - OWN - (PREFLIGHTED if target else set())
+    assert journal.reaching == set(journal.results) - OWN - (PREFLIGHTED if target else set())
     assert SECRET in "".join(journal.read.values()) if not target else journal.read == {}
 
 
 def test_a_page_on_loopback_is_served_and_reads_nothing(keyless: Sites, tmp_path: Path) -> None:
     """There are no CORS headers, so a page of another port may ask and may not read."""
     journal = let_page_try(keyless, tmp_path, keyless.address("127.0.0.1", "127.0.0.1"))
-    assert journal.reaching == set(journal.told) - OWN - PREFLIGHTED - REDIRECTED
+    assert journal.reaching == set(journal.results) - OWN - PREFLIGHTED - REDIRECTED
     assert journal.read == {}
 
 
-def test_a_page_on_loopback_of_another_name_must_tell_its_origin(keyless: Sites, tmp_path: Path) -> None:
-    """Without an origin nobody can tell it from a page of another site."""
+def test_a_page_on_loopback_under_another_name_needs_an_origin(keyless: Sites, tmp_path: Path) -> None:
+    """Without an Origin header it cannot be distinguished from a page of another site."""
     journal = let_page_try(keyless, tmp_path, keyless.address("localhost", "127.0.0.1"))
-    named = {visit.way for visit in journal.visits if visit.origin.startswith("http://localhost")}
+    named = {
+        page_request.way for page_request in journal.requests if page_request.origin.startswith("http://localhost")
+    }
     assert {"fetch-no-cors-text", "form-text", "web-socket"} <= named
     assert journal.reaching == named - OWN - PREFLIGHTED
     assert journal.read == {}
@@ -102,7 +104,7 @@ def test_a_page_on_loopback_of_another_name_must_tell_its_origin(keyless: Sites,
 def test_a_page_of_the_gateway_itself_reads_what_it_asks(keyless: Sites, tmp_path: Path) -> None:
     """Such as one behind a server that leads to both; nothing but the name differs from a name that was rebound."""
     journal = let_page_try(keyless, tmp_path, keyless.address("127.0.0.1"))
-    assert journal.reaching == set(journal.told) - OWN - REDIRECTED
+    assert journal.reaching == set(journal.results) - OWN - REDIRECTED
     assert all(SECRET in journal.read[way] for way in ("fetch-cors-get", "fetch-json", "xhr-json", "iframe"))
 
 
@@ -118,11 +120,11 @@ def test_an_address_that_is_typed(address: str, served: bool, keyless: Sites, tm
 
 @pytest.mark.parametrize(("host", "target"), [(NAME, "127.0.0.1"), (NAME, ""), ("127.0.0.1", "127.0.0.1")])
 def test_with_keys_a_page_without_one_gets_nothing(host: str, target: str, keyed: Sites, tmp_path: Path) -> None:
-    """Whoever asks needs a key, wherever the page is from; health is told to everybody."""
+    """Every request needs a key, wherever the page is from; health needs none."""
     journal = let_page_try(keyed, tmp_path, keyed.address(host, target))
     assert journal.asked == []
-    assert {visit.way for visit in journal.visits if visit.status != 401} <= {"", "fetch-health"}
-    assert set(journal.read) <= ({"fetch-health"} if target else set(journal.told))
+    assert {page_request.way for page_request in journal.requests if page_request.status != 401} <= {"", "fetch-health"}
+    assert set(journal.read) <= ({"fetch-health"} if target else set(journal.results))
     assert SECRET not in "".join(journal.read.values())
 
 

@@ -119,7 +119,7 @@ UNDECLARED = [
 
 
 @pytest.mark.parametrize(("text", "names"), UNDECLARED)
-def test_calls_that_need_their_parameters_are_told(
+def test_calls_that_need_declared_parameters_are_listed(
     text: str, names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "answer.txt"
@@ -131,7 +131,7 @@ def test_calls_that_need_their_parameters_are_told(
 
 
 @pytest.mark.parametrize(("text", "names"), UNREAD)
-def test_calls_that_need_their_names_are_told(
+def test_calls_that_need_declared_names_are_listed(
     text: str, names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "answer.txt"

@@ -64,8 +64,8 @@ def explain(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 def test_a_route_is_explained(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
     assert main(["explain", request_file, "--base-url", GROQ, "--api-key", KEY]) == 0
-    told = capsys.readouterr().out
-    head, _, sent = told.partition("\nPOST ")
+    output = capsys.readouterr().out
+    head, _, sent = output.partition("\nPOST ")
     rows = {line[:9].strip(): line[10:] for line in head.splitlines()}
     assert rows["tier"] == "native (mode auto)"
     assert rows["why"].startswith("rule ") and "(Groq), for address api.groq.com" in rows["why"]
@@ -73,7 +73,7 @@ def test_a_route_is_explained(capsys: pytest.CaptureFixture[str], request_file: 
     assert "reasoning reasoning" in rows["profile"]
     assert sent.startswith(f"{GROQ}/chat/completions\n") and "Authorization: ***\n" in sent
     assert json.loads(sent.partition("\n\n")[2])["tools"] == ASK["tools"]
-    assert KEY not in told
+    assert KEY not in output
 
 
 @pytest.mark.parametrize(("wire", "address"), [("ollama", "/api/chat"), ("gemini", "/v1beta/models/m:generateContent")])
@@ -81,13 +81,13 @@ def test_the_address_is_the_one_that_is_asked(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, wire: str, address: str
 ) -> None:
     settings, request = tmp_path / "toolglot.toml", tmp_path / "request.json"
-    told = f"[[upstream]]\nname='u'\nbase_url='http://127.0.0.1:1'\nwire='{wire}'\n"
-    settings.write_text(f"{told}[[model]]\nname='m'\nupstream='u'\n", encoding="utf-8")
+    received = f"[[upstream]]\nname='u'\nbase_url='http://127.0.0.1:1'\nwire='{wire}'\n"
+    settings.write_text(f"{received}[[model]]\nname='m'\nupstream='u'\n", encoding="utf-8")
     request.write_text(json.dumps(ASK | {"model": "m"}), encoding="utf-8")
     assert explain(capsys, str(request), "--config", str(settings))["request"]["url"] == f"http://127.0.0.1:1{address}"
 
 
-def test_tools_that_stand_for_others_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_explain_lists_mapped_tools(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     settings, request = tmp_path / "toolglot.toml", tmp_path / "request.json"
     settings.write_text(
         f"[[upstream]]\nname='g'\nbase_url='{GROQ}'\n[[model]]\nname='*'\nupstream='g'\nediting='anthropic'\n",
@@ -100,8 +100,8 @@ def test_tools_that_stand_for_others_are_told(capsys: pytest.CaptureFixture[str]
     ]
     request.write_text(json.dumps(ASK | {"tools": tools}), encoding="utf-8")
     assert main(["explain", str(request), "--config", str(settings)]) == 0
-    told = capsys.readouterr().out
-    assert "\nmapping   roo as anthropic: apply_diff, read_file as str_replace_based_edit_tool\n" in told
+    output = capsys.readouterr().out
+    assert "\nmapping   roo as anthropic: apply_diff, read_file as str_replace_based_edit_tool\n" in output
     request.write_text(
         json.dumps(ASK | {"tools": [{"type": "function", "function": {"name": "look"}}]}), encoding="utf-8"
     )
@@ -111,7 +111,7 @@ def test_tools_that_stand_for_others_are_told(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("mode", ["text", "native"])
-def test_tools_of_an_xml_client_that_stand_for_others_are_told(
+def test_explain_lists_mapped_tools_of_an_xml_client(
     mode: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     settings, request = tmp_path / "toolglot.toml", tmp_path / "request.json"
@@ -122,22 +122,24 @@ def test_tools_of_an_xml_client_that_stand_for_others_are_told(
     messages = [{"role": "system", "content": write_roo()}, {"role": "user", "content": "<task>\nGo.\n</task>"}]
     request.write_text(json.dumps({"model": "m", "messages": messages}), encoding="utf-8")
     assert main(["explain", str(request), "--config", str(settings)]) == 0
-    told = capsys.readouterr().out
-    assert "\nclient    roo-3.29, takes calls as XML; 16 tools are documented in its prompt\n" in told
+    output = capsys.readouterr().out
+    assert "\nclient    roo-3.29, takes calls as XML; 16 tools are documented in its prompt\n" in output
     assert (
         "\nmapping   roo as opencode: list_files, read_file as read; write_to_file as write; apply_diff as edit\n"
-        in told
+        in output
     )
 
 
-def test_nobody_is_asked_unless_that_is_wished(capsys: pytest.CaptureFixture[str], request_file: str, sim: Sim) -> None:
-    told = explain(capsys, request_file, "--base-url", sim.base_url, "--model", "qwen3-coder")
-    assert told["notes"][0] == "the server was not asked what it can do; --ask asks it"
-    assert (told["tier"], told["dialect"], told["upstream"]["model"]) == ("text", "qwen3_coder", "qwen3-coder")
-    assert "tools" not in told["request"]["body"] and "<function" in told["request"]["body"]["messages"][0]["content"]
-    assert told["profile"]["native"] is False and "(nothing is known)" in told["profile"]["rule"]
-    told = explain(capsys, request_file, "--base-url", sim.base_url, "--ask")
-    assert told["notes"][0] == "the server was asked what it can do"
+def test_no_server_is_asked_without_the_option(capsys: pytest.CaptureFixture[str], request_file: str, sim: Sim) -> None:
+    output = explain(capsys, request_file, "--base-url", sim.base_url, "--model", "qwen3-coder")
+    assert output["notes"][0] == "the server was not asked what it can do; --ask asks it"
+    assert (output["tier"], output["dialect"], output["upstream"]["model"]) == ("text", "qwen3_coder", "qwen3-coder")
+    assert (
+        "tools" not in output["request"]["body"] and "<function" in output["request"]["body"]["messages"][0]["content"]
+    )
+    assert output["profile"]["native"] is False and "(nothing is known)" in output["profile"]["rule"]
+    output = explain(capsys, request_file, "--base-url", sim.base_url, "--ask")
+    assert output["notes"][0] == "the server was asked what it can do"
     assert sim.total == 0
 
 
@@ -152,8 +154,8 @@ def test_nobody_is_asked_unless_that_is_wished(capsys: pytest.CaptureFixture[str
 def test_a_mode_that_is_set_explains_itself(
     capsys: pytest.CaptureFixture[str], request_file: str, arguments: tuple[str, ...], tier: str, why: str
 ) -> None:
-    told = explain(capsys, request_file, "--base-url", GROQ, *arguments)
-    assert (told["tier"], told["why"], told["profile"]) == (tier, why, None)
+    output = explain(capsys, request_file, "--base-url", GROQ, *arguments)
+    assert (output["tier"], output["why"], output["profile"]) == (tier, why, None)
 
 
 def test_a_request_from_standard_input_without_tools(
@@ -161,23 +163,25 @@ def test_a_request_from_standard_input_without_tools(
 ) -> None:
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": f"my key is {KEY}"}]}).encode()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body)))
-    told = explain(capsys, "--base-url", "http://me:secret@h/v1")
-    assert (told["tier"], told["why"]) == ("relay", "nothing in the request concerns tools")
-    assert KEY not in json.dumps(told) and "secret" not in json.dumps(told)
+    output = explain(capsys, "--base-url", "http://me:secret@h/v1")
+    assert (output["tier"], output["why"]) == ("relay", "nothing in the request concerns tools")
+    assert KEY not in json.dumps(output) and "secret" not in json.dumps(output)
 
 
-def test_a_wish_for_the_usual_tools_is_explained(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_editing_option_is_explained(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Read the file a"}]}).encode()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body)))
     assert explain(capsys, "--base-url", "http://h/v1")["why"].endswith("(auto_detect)")
 
 
-def test_without_an_upstream_the_embedded_model_is_meant(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
-    told = explain(capsys, request_file)
-    assert (told["upstream"]["name"], told["tier"], told["why"]) == ("embedded", "text", "the upstream is coached")
-    assert "grammar" in told["request"]["body"]
+def test_without_an_upstream_the_embedded_model_is_used(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
+    output = explain(capsys, request_file)
+    assert (output["upstream"]["name"], output["tier"], output["why"]) == (
+        "embedded",
+        "text",
+        "the upstream is coached",
+    )
+    assert "grammar" in output["request"]["body"]
 
 
 def test_what_was_learned_is_shown(capsys: pytest.CaptureFixture[str], request_file: str, tmp_path: Path) -> None:
@@ -186,9 +190,9 @@ def test_what_was_learned_is_shown(capsys: pytest.CaptureFixture[str], request_f
     LearnedFailures(tmp_path / "state" / "toolglot").learn(
         GROQ, "sim", "refused", "400: sim does not support tools", 9e12
     )
-    told = explain(capsys, request_file, "--base-url", GROQ)
-    assert told["tier"] == "text" and told["why"].startswith("learned: refused (400: sim does not support tools)")
-    assert told["learned"]["kind"] == "refused" and "(Groq)" in told["profile"]["rule"]
+    output = explain(capsys, request_file, "--base-url", GROQ)
+    assert output["tier"] == "text" and output["why"].startswith("learned: refused (400: sim does not support tools)")
+    assert output["learned"]["kind"] == "refused" and "(Groq)" in output["profile"]["rule"]
     assert [one["model"] for one in explain(capsys, "--learned")] == ["sim"]
 
 
@@ -200,7 +204,7 @@ def test_what_was_learned_is_shown(capsys: pytest.CaptureFixture[str], request_f
         (["--profiles", "nowhere.toml"], "cannot read the profiles in nowhere.toml"),
     ],
 )
-def test_wrong_use_is_said_in_one_line(
+def test_a_usage_error_is_one_line(
     capsys: pytest.CaptureFixture[str], request_file: str, arguments: list[str], problem: str
 ) -> None:
     given = arguments if arguments[0].endswith(".json") else [request_file, *arguments]
@@ -213,8 +217,8 @@ def test_wrong_use_is_said_in_one_line(
 
 def probe(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[dict[str, str], Any]:
     assert main(["probe", "--json", *arguments]) == 0
-    told = json.loads(capsys.readouterr().out)
-    return {one["name"]: one["result"] for one in told["findings"]}, tomllib.loads(told["profile"])["rule"][0]
+    output = json.loads(capsys.readouterr().out)
+    return {one["name"]: one["result"] for one in output["findings"]}, tomllib.loads(output["profile"])["rule"][0]
 
 
 def test_a_server_with_tools_is_found_out(capsys: pytest.CaptureFixture[str], sim: Sim, tmp_path: Path) -> None:
@@ -249,16 +253,16 @@ def test_probe_needs_a_server_that_answers(capsys: pytest.CaptureFixture[str]) -
     assert main(["probe"]) == 2
     assert "give --base-url" in capsys.readouterr().err
     assert main(["probe", "--base-url", "http://127.0.0.1:1/v1", "--model", "m", "--api-key", KEY]) == 2
-    told = capsys.readouterr().out
-    assert "cannot be reached" in told and KEY not in told
+    output = capsys.readouterr().out
+    assert "cannot be reached" in output and KEY not in output
 
 
 @needs_model
-def test_a_real_server_tells_that_its_template_has_no_tools(
+def test_a_real_server_reports_a_template_without_tools(
     capsys: pytest.CaptureFixture[str], request_file: str, local: EmbeddedModel
 ) -> None:
-    told = explain(capsys, request_file, "--base-url", local.base_url, "--ask")
-    assert told["tier"] == "text" and "llama.cpp, a template without tools" in told["why"]
+    output = explain(capsys, request_file, "--base-url", local.base_url, "--ask")
+    assert output["tier"] == "text" and "llama.cpp, a template without tools" in output["why"]
 
 
 @needs_model
@@ -274,9 +278,9 @@ def test_an_xml_client_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
     messages = [{"role": "system", "content": write_cline()}, {"role": "user", "content": "Go"}]
     path.write_text(json.dumps({"model": "m", "messages": messages}), encoding="utf-8")
     assert main(["explain", "--base-url", GROQ, "--mode", "native", str(path)]) == 0
-    told = capsys.readouterr().out
-    assert "client    cline-legacy, takes calls as XML; 12 tools are documented in its prompt" in told
-    assert '"name": "mcp--weather--get_forecast"' in told
+    output = capsys.readouterr().out
+    assert "client    cline-legacy, takes calls as XML; 12 tools are documented in its prompt" in output
+    assert '"name": "mcp--weather--get_forecast"' in output
 
 
 @pytest.mark.parametrize(
@@ -286,6 +290,6 @@ def test_the_rollout_is_explained(
     capsys: pytest.CaptureFixture[str], request_file: str, monkeypatch: pytest.MonkeyPatch, stage: str, why: str
 ) -> None:
     monkeypatch.setenv("TOOLGLOT_ROLLOUT_READING", stage)
-    told = explain(capsys, request_file, "--base-url", GROQ, "--mode", "text")
-    assert (told["tier"], told["why"]) == ("relay", why)
-    assert told["request"]["body"]["tools"] == ASK["tools"]
+    output = explain(capsys, request_file, "--base-url", GROQ, "--mode", "text")
+    assert (output["tier"], output["why"]) == ("relay", why)
+    assert output["request"]["body"]["tools"] == ASK["tools"]

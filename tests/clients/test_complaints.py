@@ -1,4 +1,4 @@
-"""What clients complain of, told from what only looks like it."""
+"""Complaints of clients, and text that only resembles them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("text", "kinds"), TEXTS)
-def test_words_are_told_apart(text: str, kinds: list[str]) -> None:
+def test_similar_phrases_are_distinguished(text: str, kinds: list[str]) -> None:
     assert find_complaints((ASKED, ANSWER, Message("user", (Text(text),)))) == kinds
 
 
@@ -47,7 +47,7 @@ def test_every_kind_is_tried() -> None:
     assert set(COMPLAINT_PATTERNS) > CALL_COMPLAINTS
 
 
-def test_parts_are_looked_at_one_by_one_and_a_kind_is_told_once() -> None:
+def test_each_part_is_searched_and_a_kind_is_reported_once() -> None:
     parts = (Text("[read_file for 'a'] Result:"), Text(FAILED.format(MISSING)), Text(MISSING), Text("<environment>"))
     assert find_complaints((ASKED, ANSWER, Message("user", parts))) == ["missing_parameter"]
 

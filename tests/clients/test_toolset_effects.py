@@ -1,4 +1,4 @@
-"""Tool sets for editing: what a call does to a file is the same in the words of either side."""
+"""Tool sets for editing: a call has the same effect on a file in both tool sets."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_diff_of_several_blocks_is_several_replacements(file: str, blocks: lis
 
 
 @pytest.mark.parametrize(
-    ("at", "text", "told"),
+    ("at", "text", "expected"),
     [
         (0, "x\ny", "x\ny\n1\n2\n"),
         (1, "x", "1\nx\n2\n"),
@@ -86,18 +86,18 @@ def test_a_diff_of_several_blocks_is_several_replacements(file: str, blocks: lis
         (0, "x\n", "x\n\n1\n2\n"),
     ],
 )
-def test_lines_are_inserted_behind_and_before_the_same_line(at: int, text: str, told: str) -> None:
+def test_lines_are_inserted_behind_and_before_the_same_line(at: int, text: str, expected: str) -> None:
     call = (EDITOR, json.dumps({"command": "insert", "path": "f", "insert_line": at, "insert_text": text}))
     carried = ROO.map_call_to_client(*call)
     assert json.loads(carried.calls[0][1])["line"] == at + 1
-    assert work(edit_as_roo, "1\n2\n", list(carried.calls)) == work(edit_as_anthropic, "1\n2\n", [call]) == told
+    assert work(edit_as_roo, "1\n2\n", list(carried.calls)) == work(edit_as_anthropic, "1\n2\n", [call]) == expected
 
 
-@pytest.mark.parametrize(("old", "new", "told"), [("b\n", "", "a\nc\n"), ("b\n", "x\ny\n", "a\nx\ny\nc\n")])
-def test_lines_with_their_line_breaks_are_replaced_by_a_diff(old: str, new: str, told: str) -> None:
+@pytest.mark.parametrize(("old", "new", "expected"), [("b\n", "", "a\nc\n"), ("b\n", "x\ny\n", "a\nx\ny\nc\n")])
+def test_lines_with_their_line_breaks_are_replaced_by_a_diff(old: str, new: str, expected: str) -> None:
     call = (EDITOR, json.dumps({"command": "str_replace", "path": "f", "old_str": old, "new_str": new}))
-    assert work(edit_as_roo, "a\nb\nc\n", list(DIFFING.map_call_to_client(*call).calls)) == told
-    assert work(edit_as_anthropic, "a\nb\nc\n", [call]) == told
+    assert work(edit_as_roo, "a\nb\nc\n", list(DIFFING.map_call_to_client(*call).calls)) == expected
+    assert work(edit_as_anthropic, "a\nb\nc\n", [call]) == expected
 
 
 def test_a_conflict_in_a_file_is_resolved_by_a_diff() -> None:

@@ -45,7 +45,7 @@ from toolglot.core.events import (
     check_order,
     merge_deltas,
 )
-from toolglot.sim import Answer as Says
+from toolglot.sim import Answer as SimAnswer
 from toolglot.sim import ScriptedAnswer, SimCall, SimOptions
 
 EDITOR = "str_replace_based_edit_tool"
@@ -71,11 +71,13 @@ DIFFING = mapped("roo", "anthropic", tool("apply_diff", "path", "diff"), model_n
 
 def there(mapping: ToolMapping, name: str, **arguments: Any) -> list[tuple[str, Any]]:
     carried = mapping.map_call_to_model(name, json.dumps(arguments))
-    return [(told, json.loads(text)) for told, text in carried.calls]
+    return [(received, json.loads(text)) for received, text in carried.calls]
 
 
 def back(mapping: ToolMapping, name: str, **arguments: Any) -> list[tuple[str, Any]]:
-    return [(told, json.loads(text)) for told, text in mapping.map_call_to_client(name, json.dumps(arguments)).calls]
+    return [
+        (received, json.loads(text)) for received, text in mapping.map_call_to_client(name, json.dumps(arguments)).calls
+    ]
 
 
 def edit(command: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
@@ -131,7 +133,7 @@ def test_request_tool_mapping_system(row: str) -> None:
     assert there(ROO, name, **roo) == [(EDITOR, editor)]
     assert back(ROO, EDITOR, **editor) == [(name, roo)]
     other = PAIRS["anthropic", "roo"]
-    if name != "edit":  # a model of Roo's is taught apply_diff
+    if name != "edit":  # a model of Roo gets apply_diff
         assert there(other, EDITOR, **editor) == [(name, roo)]
         assert back(other, name, **roo) == [(EDITOR, editor)]
 
@@ -208,7 +210,7 @@ def test_line_count_and_numbers_as_text_of_the_xml_era() -> None:
     assert there(ROO, "read_file", path="a.py", mode="slice", offset=None, limit=None) == [edit("view")]
 
 
-def test_the_exact_twin_is_preferred_and_the_next_is_tried() -> None:
+def test_the_exact_counterpart_is_preferred_and_the_next_is_tried() -> None:
     """search_replace cannot take this text and apply_diff can."""
     known = [tool("apply_diff", "path", "diff"), tool("search_replace", "file_path", "old_string", "new_string")]
     mapping = mapped("roo", "anthropic", *known)
@@ -238,16 +240,16 @@ CODING: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("row", CODING)
 def test_opencode_and_claude_code(row: str) -> None:
-    own, arguments, other, told = CODING[row]
-    assert there(CODE, own, **arguments) == [(other, told)]
-    assert back(CODE, other, **told) == [(own, arguments)]
+    own, arguments, other, received = CODING[row]
+    assert there(CODE, own, **arguments) == [(other, received)]
+    assert back(CODE, other, **received) == [(own, arguments)]
     turned = PAIRS["claude_code", "opencode"]
-    assert there(turned, other, **told) == [(own, arguments)]
-    assert back(turned, own, **arguments) == [(other, told)]
+    assert there(turned, other, **received) == [(own, arguments)]
+    assert back(turned, own, **arguments) == [(other, received)]
 
 
 @pytest.mark.parametrize(("words", "offset"), [("(0-based)", 4), ("(1-indexed)", 5)])
-def test_opencode_counts_lines_as_its_tool_says(words: str, offset: int) -> None:
+def test_opencode_counts_lines_as_its_tool_documents(words: str, offset: int) -> None:
     known = tool("read", "filePath", "limit", offset=f"The line to start from {words}")
     mapping = mapped("opencode", "anthropic", known)
     call = {"filePath": "a.py", "offset": offset, "limit": 10}
@@ -261,14 +263,14 @@ def test_a_shell_without_descriptions() -> None:
     assert [target.tool.name for _, target in mapping.model_side.tools] == ["Bash"]
 
 
-def test_folders_are_read_where_the_tool_says_so() -> None:
+def test_folders_are_read_if_the_tool_supports_them() -> None:
     known = Tool("read", "", {"properties": {"filePath": {"description": "The path of the file or directory"}}})
     mapping = mapped("opencode", "anthropic", known)
     assert back(mapping, EDITOR, command="view", path="src/") == [("read", {"filePath": "src/"})]
     assert there(mapping, "read", filePath="src/") == [(EDITOR, {"command": "view", "path": "src/"})]
 
 
-# Losses: (mapping, whether on the way back, tool, arguments, what the sentence says)
+# Losses: (mapping, whether on the response path, tool, arguments, part of the message)
 
 VIEW = {"command": "view", "path": "a.py"}
 STR = {"command": "str_replace", "path": "a.py"}
@@ -442,8 +444,8 @@ def test_there_and_back_does_the_same_or_is_refused(pair: tuple[str, str], opera
     for shape, target in mapping.client_side.tools:
         try:
             call = write_with(mapping, shape.tool, operation)
-            (told,) = mapping.map_call_to_model(*call).calls
-            (returned,) = mapping.map_call_to_client(*told).calls
+            (received,) = mapping.map_call_to_model(*call).calls
+            (returned,) = mapping.map_call_to_client(*received).calls
         except Untranslatable:
             continue
         assert mapping.client_side.read(*returned)[0] == mapping.client_side.read(*call)[0], target
@@ -535,7 +537,7 @@ HISTORY = (
 )  # fmt: skip
 
 
-def test_tools_choice_and_history_are_offered_in_the_models_words() -> None:
+def test_tools_choice_and_history_are_mapped_to_the_models_tool_set() -> None:
     notes: list[str] = []
     tools = (*ROO.tools, tool("ask", "question"))
     asked = Conversation("m", HISTORY, tools, ToolChoice("required", ("write_to_file", "ask")))
@@ -570,7 +572,7 @@ def test_a_choice_among_editing_tools_narrows_what_is_offered() -> None:
     assert offered.tools[0].parameters["properties"]["command"]["enum"] == ["create"]
 
 
-# The way back
+# The response path
 
 
 def calls(*made: tuple[str, str], cut: int = 5) -> list[Event]:
@@ -587,16 +589,19 @@ def test_calls_are_held_streamed_or_passed_and_numbered_anew() -> None:
     both = json.dumps({"path": "a.py", "diff": diff("x", "y") + "\n" + diff("p", "q")})
     notes: list[str] = []
     answer = calls(("ask", '{"q":1}'), ("apply_diff", both), ("undo", "{}"))
-    told = map_response(other, [TextDelta("Hm"), *answer], notes)
-    check_order(told)
-    started = [event for event in told if isinstance(event, CallStarted)]
+    received = map_response(other, [TextDelta("Hm"), *answer], notes)
+    check_order(received)
+    started = [event for event in received if isinstance(event, CallStarted)]
     assert started == [
         CallStarted(0, "c0", "ask"),
         CallStarted(1, "c1", EDITOR),
         CallStarted(2, "c1_2", EDITOR),
         CallStarted(3, "c2", "undo"),
     ]
-    assert CallArguments(2, json.dumps(edit("str_replace", old_str="p", new_str="q")[1], separators=(",", ":"))) in told
+    assert (
+        CallArguments(2, json.dumps(edit("str_replace", old_str="p", new_str="q")[1], separators=(",", ":")))
+        in received
+    )
 
 
 def test_names_stream_while_arguments_come() -> None:
@@ -615,24 +620,28 @@ def test_names_stream_while_arguments_come() -> None:
 
 def test_an_edit_waits_until_it_is_known_what_it_looks_for() -> None:
     """An empty text writes a whole file with one of both and fails with the other."""
-    told = ResponseMapper(CODE).feed(calls(("Edit", '{"file_path":"a","new_string":"x","old_string":""}')))
-    assert isinstance(told[0], TextDelta) and "nothing to look for" in told[0].text and told[1:] == [Finished("stop")]
+    events = ResponseMapper(CODE).feed(calls(("Edit", '{"file_path":"a","new_string":"x","old_string":""}')))
+    assert (
+        isinstance(events[0], TextDelta)
+        and "nothing to look for" in events[0].text
+        and events[1:] == [Finished("stop")]
+    )
 
 
-def test_a_streamed_call_with_an_argument_that_has_no_twin_fails_the_answer() -> None:
-    told = list(merge_deltas(ResponseMapper(CODE).feed(calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))))
-    check_order(told)
-    assert told[-1] == Failed("refused_call", "The call of write was not made: mode of Write has no equivalent.")
-    assert not any(isinstance(event, CallEnded) for event in told)
+def test_a_streamed_call_with_an_argument_without_counterpart_fails_the_answer() -> None:
+    events = list(merge_deltas(ResponseMapper(CODE).feed(calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))))
+    check_order(events)
+    assert events[-1] == Failed("refused_call", "The call of write was not made: mode of Write has no equivalent.")
+    assert not any(isinstance(event, CallEnded) for event in events)
     whole = map_response(CODE, calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))
     assert TextDelta("\n\n(The call of write was not made: mode of Write has no equivalent.)") in whole
     assert not any(isinstance(event, CallEnded) for event in whole)
 
 
-def test_a_refused_call_is_told_as_text_with_the_reason() -> None:
+def test_a_refused_call_becomes_text_with_the_reason() -> None:
     notes: list[str] = []
-    told = map_response(ROO, calls((EDITOR, '{"command":"undo_edit","path":"a"}')), notes)
-    assert told == [
+    payload = map_response(ROO, calls((EDITOR, '{"command":"undo_edit","path":"a"}')), notes)
+    assert payload == [
         TextDelta(
             f'The call {EDITOR} {{"command":"undo_edit","path":"a"}} was not made: undo_edit has no equivalent:'
             " no other tool keeps the previous state of a file."
@@ -644,8 +653,12 @@ def test_a_refused_call_is_told_as_text_with_the_reason() -> None:
 
 def test_a_held_call_that_was_cut_never_leaves_as_a_call() -> None:
     events: list[Event] = [CallStarted(0, "c", EDITOR), CallArguments(0, '{"command":"create"'), Finished("length")]
-    told = ResponseMapper(ROO).feed(events)
-    assert isinstance(told[0], TextDelta) and "it does not end" in told[0].text and told[1:] == [Finished("length")]
+    received = ResponseMapper(ROO).feed(events)
+    assert (
+        isinstance(received[0], TextDelta)
+        and "it does not end" in received[0].text
+        and received[1:] == [Finished("length")]
+    )
     assert map_response(ROO, events) == [Finished("length")]
     rejected = CallRejected("raw", Reason.MALFORMED, index=0)
     assert ResponseMapper(ROO).feed([*events[:2], rejected]) == [structs.replace(rejected, index=None)]
@@ -663,7 +676,7 @@ def as_json(known: Tool) -> dict[str, Any]:
 
 def converse(mode: str, made: tuple[SimCall, ...], *requests: dict[str, Any], editing: str = "anthropic") -> tuple[list[Answer], Any]:  # fmt: skip
     async def talk() -> tuple[list[Answer], Any]:
-        script = tuple(ScriptedAnswer(Says("Well.", made), times=1) for _ in requests)
+        script = tuple(ScriptedAnswer(SimAnswer("Well.", made), times=1) for _ in requests)
         options = SimOptions(script=script, chunk=7)
         async with gateway(options, model={"editing": editing}, mode=mode, dialect="hermes") as gate:
             answers = [await gate.ask({"model": "claude-x", **request}) for request in requests]
@@ -689,28 +702,28 @@ def test_the_gateway_maps_tools_both_ways(mode: str) -> None:
     call = whole.message["tool_calls"][0]["function"]
     assert call["name"] == "insert_content" and whole.finish == "tool_calls"
     assert json.loads(call["arguments"]) == {"path": "a.py", "line": 1, "content": "import os\n"}
-    assert streamed.told == ("Well.", [(call["name"], call["arguments"])], "tool_calls")
+    assert streamed.joined == ("Well.", [(call["name"], call["arguments"])], "tool_calls")
     sent = json.dumps(bodies[0])
     assert EDITOR in sent and '"view' in sent.replace("\\", "") and "read_file" not in sent and "1 | x" in sent
 
 
 @pytest.mark.parametrize("mode", ["text", "native"])
-def test_the_gateway_tells_a_refused_call_as_text(mode: str) -> None:
+def test_the_gateway_delivers_a_refused_call_as_text(mode: str) -> None:
     made = (SimCall(EDITOR, json.dumps(edit("create", file_text="```\nx\n```")[1])),)
     (whole, streamed), _ = converse(mode, made, ASKED, {**ASKED, "stream": True})
     assert "tool_calls" not in whole.message and whole.finish == "stop"
     assert "code fence" in whole.message["content"]
-    assert streamed.told[1:] == ([], "stop") and "code fence" in streamed.told[0]
+    assert streamed.joined[1:] == ([], "stop") and "code fence" in streamed.joined[0]
 
 
-def test_the_gateway_leaves_tools_alone_unless_told() -> None:
+def test_the_gateway_maps_tools_only_if_configured() -> None:
     made = (SimCall("read_file", '{"path":"a.py"}'),)
     (answer,), bodies = converse("text", made, ASKED, editing="")
     assert answer.message["tool_calls"][0]["function"]["name"] == "read_file"
     assert EDITOR not in json.dumps(bodies)
 
 
-def test_every_set_has_tools_to_teach() -> None:
+def test_every_tool_set_has_tools_to_offer() -> None:
     for known in TOOLSETS.values():
         assert set(known.taught) <= {shape.tool for shape in known.adapters}
         assert known.find_adapter(known.taught[0]) is not None and known.find_adapter("nothing") is None

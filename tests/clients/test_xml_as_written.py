@@ -1,4 +1,4 @@
-"""The client's own reading stands: what it reads as a call is delivered byte for byte, and so is the text around it."""
+"""The client's own parser decides: what it reads as a call is delivered byte for byte, with the text around it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from support.xmlcases import deliver, tell_answer
+from support.xmlcases import deliver, deliver_answer
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.client import XmlClient
@@ -34,10 +34,10 @@ def cuts(text: str) -> Iterator[list[str]]:
         yield [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
 
 
-def told_by(client: XmlClient, text: str) -> str:
-    """What the client is told, which is the same however the answer comes."""
-    (told,) = {"".join(deliver(client, pieces)) for pieces in cuts(text)}
-    return told
+def render_for(client: XmlClient, text: str) -> str:
+    """The text for the client, which is the same however the answer is cut."""
+    (events,) = {"".join(deliver(client, pieces)) for pieces in cuts(text)}
+    return events
 
 
 def calls_in(client: XmlClient, text: str) -> list[str]:
@@ -61,8 +61,8 @@ THOUGHTS = (
 def test_reasoning_that_the_client_looks_for_stays_in_the_text(client: XmlClient, thought: str) -> None:
     """These clients take the tags of <thinking> out themselves, and their prompts ask for them."""
     for behind in ("", "\n"):
-        assert told_by(client, thought + READ + behind) == thought + READ + behind
-    assert told_by(client, thought + "I am done.") == thought + "I am done."
+        assert render_for(client, thought + READ + behind) == thought + READ + behind
+    assert render_for(client, thought + "I am done.") == thought + "I am done."
 
 
 @EVERY
@@ -71,21 +71,21 @@ def test_a_call_in_such_reasoning_is_not_made(client: XmlClient) -> None:
         f"<thinking>\nI could do\n{READ}\nbut no.\n</thinking>\n\n{LIST}",
         f"<thinking>\n{READ}\n</thinking>\n\n{LIST}",
     ):
-        told = told_by(client, text)
-        assert unescape_text(client, told) == text
-        assert calls_in(client, told) == ["list_files"]
-    told = told_by(client, f"<thinking>\nMaybe\n{READ}\n</thinking>\n\nI am done.")
-    assert unescape_text(client, told) == f"<thinking>\nMaybe\n{READ}\n</thinking>\n\nI am done."
-    assert calls_in(client, told) == []
+        rendered = render_for(client, text)
+        assert unescape_text(client, rendered) == text
+        assert calls_in(client, rendered) == ["list_files"]
+    rendered = render_for(client, f"<thinking>\nMaybe\n{READ}\n</thinking>\n\nI am done.")
+    assert unescape_text(client, rendered) == f"<thinking>\nMaybe\n{READ}\n</thinking>\n\nI am done."
+    assert calls_in(client, rendered) == []
 
 
 def test_other_reasoning_has_its_own_channel() -> None:
     """Roo takes <think> for reasoning only at the very beginning, Cline takes the tags out."""
     text = f"<think>\nI need it.\n</think>\n\n{READ}"
-    assert told_by(CLINE, text) == text
-    events = tell_answer(ROO, [text])
+    assert render_for(CLINE, text) == text
+    events = deliver_answer(ROO, [text])
     assert "".join(event.text for event in events if isinstance(event, ReasoningDelta)) == "\nI need it.\n"
-    assert told_by(ROO, text) == f"\n\n{READ}"
+    assert render_for(ROO, text) == f"\n\n{READ}"
 
 
 NOT_FILLED = {
@@ -100,13 +100,13 @@ NOT_FILLED = {
 def test_what_the_model_left_out_is_for_the_client_to_ask_for(case: str) -> None:
     client, text = NOT_FILLED[case]
     for behind in ("", "\n", "\n\n  "):
-        assert told_by(client, text + behind) == text + behind
+        assert render_for(client, text + behind) == text + behind
 
 
-def test_what_the_model_wrote_in_another_way_is_repaired_and_nothing_added() -> None:
+def test_other_spellings_are_repaired_and_nothing_is_added() -> None:
     """The client reads no parameter in a tag with attributes, and misses it."""
-    told = told_by(ROO, '<list_files>\n<path type="string">src</path>\n</list_files>')
-    assert told == LIST
+    rendered = render_for(ROO, '<list_files>\n<path type="string">src</path>\n</list_files>')
+    assert rendered == LIST
 
 
 @EVERY
@@ -115,16 +115,16 @@ def test_what_the_model_wrote_in_another_way_is_repaired_and_nothing_added() -> 
 )
 def test_text_behind_a_call_is_delivered(client: XmlClient, behind: str) -> None:
     text = f"I look.\n\n{READ}{behind}"
-    assert told_by(client, text) == text
+    assert render_for(client, text) == text
 
 
 @EVERY
 def test_a_second_call_and_what_follows_it_are_dropped(client: XmlClient) -> None:
-    assert told_by(client, f"{READ}\n\nThen:\n\n{LIST}\nDone.") == f"{READ}\n\nThen:"
-    assert told_by(client, f"{READ}\n{LACKS}\nDone.") == READ
-    told = told_by(client, f"{READ}\nThe tag <list_files> lists.")
-    assert unescape_text(client, told) == f"{READ}\nThe tag <list_files> lists."
-    assert calls_in(client, told) == ["read_file"]
+    assert render_for(client, f"{READ}\n\nThen:\n\n{LIST}\nDone.") == f"{READ}\n\nThen:"
+    assert render_for(client, f"{READ}\n{LACKS}\nDone.") == READ
+    rendered = render_for(client, f"{READ}\nThe tag <list_files> lists.")
+    assert unescape_text(client, rendered) == f"{READ}\nThe tag <list_files> lists."
+    assert calls_in(client, rendered) == ["read_file"]
 
 
 def test_no_text_follows_that_is_more_than_the_client_reads() -> None:
@@ -136,9 +136,9 @@ def test_no_text_follows_that_is_more_than_the_client_reads() -> None:
 @EVERY
 def test_a_call_on_lines_of_its_own_that_lacks_something_is_a_call(client: XmlClient) -> None:
     for text in (f"{LACKS}\n\nI wait.", f"Now:\n{LACKS}\nI wait.\n", f"Now:\n{LACKS}\n{READ}"):
-        told = told_by(client, text)
-        assert text.startswith(told) and calls_in(client, told) == ["use_mcp_tool"]
-        assert told == text or text.endswith(READ)
+        rendered = render_for(client, text)
+        assert text.startswith(rendered) and calls_in(client, rendered) == ["use_mcp_tool"]
+        assert rendered == text or text.endswith(READ)
 
 
 @EVERY
@@ -146,29 +146,29 @@ def test_a_call_on_lines_of_its_own_that_lacks_something_is_a_call(client: XmlCl
     "text", [f"Say {LACKS} and wait.", f"{EMPTY}\n\nIt needs a path.\n", f"So {LACKS}\n\ndoes it. "]
 )
 def test_a_mention_keeps_the_blanks_around_it(client: XmlClient, text: str) -> None:
-    told = told_by(client, text)
-    assert unescape_text(client, told) == text
-    assert calls_in(client, told) == []
+    rendered = render_for(client, text)
+    assert unescape_text(client, rendered) == text
+    assert calls_in(client, rendered) == []
 
 
 def test_a_call_that_is_read_beyond_its_end_ends_where_the_client_ends_it() -> None:
     """The general reader takes what follows a repeated parameter for a part of the call."""
     asked = "<follow_up>\n<suggest>a & b</suggest>\n</follow_up>\n"
     call = f"<ask_followup_question>\n<question> </question>\n{asked}{asked}</ask_followup_question>"
-    told = told_by(ROO, f"Now:\n{call}\n\n{LIST}\n")
-    assert unescape_text(ROO, told) == f"Now:\n{call}\n\n{LIST}\n"
-    assert calls_in(ROO, told) == ["ask_followup_question"]
+    rendered = render_for(ROO, f"Now:\n{call}\n\n{LIST}\n")
+    assert unescape_text(ROO, rendered) == f"Now:\n{call}\n\n{LIST}\n"
+    assert calls_in(ROO, rendered) == ["ask_followup_question"]
 
 
 def test_a_long_call_that_lacks_something_is_a_call() -> None:
     text = f"<edit_file>\n<target_file>a</target_file>\n<code_edit>\n{'x = 1' * 900}\n</code_edit>\n</edit_file>\n"
-    assert told_by(ROO, text) == text
+    assert render_for(ROO, text) == text
 
 
 @EVERY
 @pytest.mark.parametrize("call", [READ, LACKS, LIST.replace("\n", "\r\n")])
 def test_a_fence_around_a_call_stays(client: XmlClient, call: str) -> None:
     for text in (f"```xml\n{call}\n```", f"Now.\n\n```\n{call}\n```\n", f"For example:\n\n```xml\n{call}\n```\n"):
-        told = told_by(client, text)
-        assert unescape_text(client, told) == text
-        assert (told == text) is not text.startswith("For")
+        rendered = render_for(client, text)
+        assert unescape_text(client, rendered) == text
+        assert (rendered == text) is not text.startswith("For")

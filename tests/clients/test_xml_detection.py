@@ -1,4 +1,4 @@
-"""Who asks: seed 000's ``isRooCodeClient``, and all that it would have had to look at."""
+"""Detection of XML clients: seed 000's ``isRooCodeClient``, and the evidence that it lacks."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_client_that_offers_tools_is_native() -> None:
     assert detect_client(ask(write_roo(), tools=(Tool("read_file"),)), {}, "roo-3.29") is None
 
 
-def test_the_prompt_may_be_said_by_the_user() -> None:
+def test_the_prompt_may_be_in_a_user_message() -> None:
     assert detect_client(ask(write_cline(CLINE), "user")) == DetectedClient("cline-legacy", (0, 0))
     later = Conversation("m", (Message("user", (Text("Hi"),)), *ask(write_cline(), "user").messages))
     assert detect_client(later) is None
@@ -119,7 +119,7 @@ def test_the_prompt_may_be_a_later_part() -> None:
     assert detect_client(conversation) == DetectedClient("roo-3.29", (1, 1))
 
 
-def test_sentences_that_teach_calls_stand_in_one_line() -> None:
+def test_sentences_about_calls_are_on_one_line() -> None:
     # they are looked for before line ends are made alike
     markers = [phrase for client in all_clients().values() for layout in client.layouts for phrase in layout.markers]
     assert markers and not any("\n" in phrase or "\r" in phrase for phrase in markers)

@@ -1,7 +1,7 @@
 """XML clients before models that were trained on other tools for editing, through the gateway.
 
-What the client gets is read with the port of its own parser and done by an editor of our own; what the client tells is
-told as it would tell it. So a whole piece of work is done, with bytes compared at the end.
+What the client gets is read with the port of its own parser and done by an editor of our own; what the client sends is
+written as the client writes it. So a whole piece of work is done, with bytes compared at the end.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from gateway.test_toolset_gateway import AFTER, BEFORE, EDITOR, NEW, OLD, VIEWED, WORK
-from gateway.test_xml_gateway import ask, calls_of, scripted, tell_capable, text_of
+from gateway.test_xml_gateway import ask, calls_of, scripted, send_capabilities, text_of
 from support.editors import EDITORS, work
 from support.gateway import Answer, gateway, run
 from support.xmlprompts import ROO, write_cline, write_roo
@@ -21,7 +21,7 @@ from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
 from toolglot.clients.xml.profile import XmlCallBlock
 from toolglot.core.lenient_json import dump
-from toolglot.sim import Answer as Says
+from toolglot.sim import Answer as SimAnswer
 from toolglot.sim import ScriptedAnswer, SimCall, SimOptions, make_app
 from toolglot.sim.faults import FAULTS
 
@@ -44,7 +44,7 @@ def as_json(values: Any) -> Any:
     return json.loads(dump(values))
 
 
-def told_of(name: str, shown: str) -> list[dict[str, str]]:
+def text_of_call(name: str, shown: str) -> list[dict[str, str]]:
     parts = (f"[{name} for 'a.py'] Result:", shown, "<environment_details>\nnow\n</environment_details>")
     return [{"type": "text", "text": text} for text in parts]
 
@@ -54,16 +54,18 @@ def told_of(name: str, shown: str) -> list[dict[str, str]]:
 def test_roo_edits_a_file_with_a_model_that_knows_the_editor_of_anthropic(
     mode: str, dialect: str, stream: bool
 ) -> None:
-    script = tuple(ScriptedAnswer(Says("Well.", (SimCall(name, json.dumps(given)),)), times=1) for name, given in STEPS)
+    script = tuple(
+        ScriptedAnswer(SimAnswer("Well.", (SimCall(name, json.dumps(given)),)), times=1) for name, given in STEPS
+    )
     sim = SimOptions(dialect=dialect, script=script, chunk=5)
 
     async def check() -> None:
         file, made = BEFORE, list[Any]()
-        said: list[tuple[str, Any]] = [("user", "<task>\nGo.\n</task>")]
+        answer_text: list[tuple[str, Any]] = [("user", "<task>\nGo.\n</task>")]
         taught = "hermes" if mode == "native" else dialect
         async with gateway(sim, model={"editing": "anthropic"}, mode=mode, dialect=taught) as gate:
             for _ in STEPS:
-                text = text_of(await gate.ask(ask(write_roo(), *said, stream=stream)), stream)
+                text = text_of(await gate.ask(ask(write_roo(), *answer_text, stream=stream)), stream)
                 ((name, params),) = calls_of(text, "roo-3.29")
                 made.append((name, as_json(params)))
                 shown = VIEWED
@@ -71,7 +73,7 @@ def test_roo_edits_a_file_with_a_model_that_knows_the_editor_of_anthropic(
                     changed = work(EDITORS["roo"], file, [(name, json.dumps(made[-1][1]))])
                     assert changed is not None
                     file, shown = changed, "done"
-                said += [("assistant", text), ("user", told_of(name, shown))]
+                answer_text += [("assistant", text), ("user", text_of_call(name, shown))]
             assert (file, made) == (AFTER, DONE)
             bodies = gate.record.bodies
         if mode == "native":
@@ -97,9 +99,9 @@ def check_native(bodies: list[Any]) -> None:
 
 
 def check_text(bodies: list[Any], dialect: str) -> None:
-    told = json.dumps(bodies[-1]["messages"])
-    assert EDITOR in told and "str_replace" in told and "done" in told
-    assert "<apply_diff>" not in told and "## apply_diff" not in told and "execute_command" in told
+    received = json.dumps(bodies[-1]["messages"])
+    assert EDITOR in received and "str_replace" in received and "done" in received
+    assert "<apply_diff>" not in received and "## apply_diff" not in received and "execute_command" in received
 
 
 CONTENTS = [
@@ -177,7 +179,7 @@ def test_calls_to_the_clients_own_tools_are_made_as_they_are(
         ({"command": "str_replace", "path": "a.py", "old_str": "", "new_str": "x"}, "nothing to look for"),
     ],
 )
-def test_what_the_client_cannot_do_is_told_in_words(
+def test_a_call_the_client_cannot_make_becomes_text(
     given: dict[str, Any], why: str, mode: str, dialect: str, stream: bool
 ) -> None:
     async def check() -> None:
@@ -192,7 +194,7 @@ def test_what_the_client_cannot_do_is_told_in_words(
     run(check)
 
 
-def test_of_a_long_call_that_is_refused_only_the_ends_are_told() -> None:
+def test_a_long_refused_call_is_abbreviated() -> None:
     given = {"command": "str_replace", "path": "a.py", "old_str": "", "new_str": "x" * 300_000}
 
     async def check() -> None:
@@ -204,7 +206,7 @@ def test_of_a_long_call_that_is_refused_only_the_ends_are_told() -> None:
     run(check)
 
 
-def test_a_client_without_such_tools_keeps_its_own_words() -> None:
+def test_a_client_without_such_tools_keeps_its_prompt() -> None:
     prompt = write_roo([tool for tool in ROO if tool.name in ("execute_command", "attempt_completion")])
 
     async def check() -> None:
@@ -239,7 +241,7 @@ def check_faulted(answer: Answer, stream: bool, content: str) -> None:
     if answer.status != 200:
         assert answer.error["message"]
         return
-    text = answer.told[0] if stream else str(answer.message["content"])
+    text = answer.joined[0] if stream else str(answer.message["content"])
     assert text or b"error" in answer.body
     for block in all_clients()["roo-3.29"].read(text, "sim"):
         if isinstance(block, XmlCallBlock):
@@ -249,14 +251,14 @@ def check_faulted(answer: Answer, stream: bool, content: str) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_native_tools_that_do_not_work_are_taught_as_text(stream: bool) -> None:
+def test_tools_become_text_if_native_tools_do_not_work(stream: bool) -> None:
     """The mapped tools too: the model still knows the other editor."""
     call = {"name": EDITOR, "arguments": {"command": "view", "path": "a.py"}}
 
     async def check() -> None:
         sim = scripted({"when": "Go", "calls": [call], "times": 2}, dialect="hermes", faults=("no_tools_400",))
         app = make_app(sim)
-        app.router.add_get("/props", tell_capable)
+        app.router.add_get("/props", send_capabilities)
         async with gateway(app=app, mode="auto", dialect="hermes", model={"editing": "anthropic"}) as gate:
             text = text_of(await gate.ask(ask(write_roo(), stream=stream)), stream)
             assert calls_of(text, "roo-3.29") == [("read_file", {"args": {"file": [{"path": "a.py"}]}})]
@@ -273,7 +275,7 @@ PROFILES = sorted(all_clients())
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("wanted", ["anthropic", "opencode", "claude_code"])
 def test_every_profile_has_a_mapping_and_takes_what_it_gives(profile: str, wanted: str) -> None:
-    """Each call of the client is told in the model's words and back, and the client reads what was meant."""
+    """Each call of the client is mapped to the model's tools and back, and the client reads the same call."""
     client = all_clients()[profile]
 
     def check(name: str, arguments: str) -> str:
@@ -288,7 +290,7 @@ def test_every_profile_has_a_mapping_and_takes_what_it_gives(profile: str, wante
         "apply_diff": [{"path": "a.py", "diff": DONE[2][1]["diff"]}],
         "insert_content": [{"path": "a.py", "line": 3, "content": "  x\n"}],
     }
-    told = 0
+    received = 0
     for name, rows in samples.items():
         for given in rows if name in mapping.hidden_tools else ():
             try:
@@ -304,5 +306,5 @@ def test_every_profile_has_a_mapping_and_takes_what_it_gives(profile: str, wante
             assert isinstance(block, XmlCallBlock) and not block.partial
             again = mapping.map_call_to_model(block.name, dump(dict(block.params)))
             assert again.calls == carried.calls
-            told += 1
-    assert told >= 3
+            received += 1
+    assert received >= 3

@@ -1,4 +1,4 @@
-"""Calls in the client's own XML that stand in a code fence."""
+"""Calls in the client's own XML inside a code fence."""
 
 from __future__ import annotations
 

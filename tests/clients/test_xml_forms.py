@@ -1,7 +1,6 @@
 """Every documented form of every tool of every XML client runs as it is written.
 
-The general reader decides whether the text is a call; what it means is for the client to say, and the text passes byte
-for byte.
+The general reader decides whether the text is a call; the client's parser decides what it means, and the text passes byte for byte.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def test_every_documented_form_runs_as_written(row: tuple[XmlClient, Form]) -> N
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_row)
-def test_the_client_reads_what_the_form_says(row: tuple[XmlClient, Form]) -> None:
+def test_the_client_reads_the_values_of_the_form(row: tuple[XmlClient, Form]) -> None:
     client, form = row
     (call,) = client.read(form.text, "qwen3")
     assert isinstance(call, XmlCallBlock)
@@ -63,21 +62,21 @@ def test_no_form_is_run_before_it_is_complete(row: tuple[XmlClient, Form]) -> No
     random = Random(form.text)
     ends = {*random.choices(range(len(form.text)), k=5), len(form.text) - 1}
     for end in ends:
-        told = "".join(deliver(client, ["Now:\n", form.text[:end]], finish="length"))
-        assert all(isinstance(block, XmlTextBlock) for block in client.read(told, "qwen3")), told
-        told = "".join(deliver(client, ["Now:\n", form.text[:end]]))
-        calls = [block for block in client.read(told, "qwen3") if isinstance(block, XmlCallBlock)]
-        assert not any(call.partial for call in calls), told
-        # a model that stops before the last tag has said all that matters
-        assert not calls or end >= len(form.text[: form.text.rindex("</")].rstrip()), told
+        events = "".join(deliver(client, ["Now:\n", form.text[:end]], finish="length"))
+        assert all(isinstance(block, XmlTextBlock) for block in client.read(events, "qwen3")), events
+        events = "".join(deliver(client, ["Now:\n", form.text[:end]]))
+        calls = [block for block in client.read(events, "qwen3") if isinstance(block, XmlCallBlock)]
+        assert not any(call.partial for call in calls), events
+        # a model that stops before the last tag has written all that matters
+        assert not calls or end >= len(form.text[: form.text.rindex("</")].rstrip()), events
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_row)
 def test_a_form_that_is_shown_is_no_call(row: tuple[XmlClient, Form]) -> None:
     client, form = row
     shown = f"Write this:\n\n```xml\n{form.text}\n```\n\nThat is the form."
-    told = "".join(deliver(client, [shown]))
-    assert all(isinstance(block, XmlTextBlock) for block in client.read(told, "qwen3")), told
+    events = "".join(deliver(client, [shown]))
+    assert all(isinstance(block, XmlTextBlock) for block in client.read(events, "qwen3")), events
 
 
 LACKING = [row for row in ROWS if any(one.required for one in row[0].tools[row[1].tool].parameters)]
@@ -91,21 +90,21 @@ def test_a_call_that_lacks_everything_is_for_the_client_to_complain_of(row: tupl
     for before in ("", "I go on.\n\n", "Now "):
         for pieces in ([before + text], list(before + text)):
             assert "".join(deliver(client, pieces)) == before + text
-    told = "".join(deliver(client, [f"The form {text} is not enough."]))
-    assert all(isinstance(block, XmlTextBlock) for block in client.read(told, "qwen3")), told
+    events = "".join(deliver(client, [f"The form {text} is not enough."]))
+    assert all(isinstance(block, XmlTextBlock) for block in client.read(events, "qwen3")), events
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
 def test_an_empty_value_is_for_the_client_to_complain_of(client: XmlClient) -> None:
-    """A call that lacks something is not told in other words, and no text around it is lost."""
+    """An incomplete call is not rewritten, and no text around it is lost."""
     command = (
         "<execute_command>\n<command>{}</command>\n<requires_approval>false</requires_approval>\n</execute_command>"
     )
     empty = command.format(" ")
     assert "".join(deliver(client, list(empty))) == empty
     assert "".join(deliver(client, [f"{empty}\n{command.format('ls')}"])) == empty
-    told = "".join(deliver(client, [f"Say {empty} and wait."]))
-    assert unescape_text(client, told) == f"Say {empty} and wait." and told != f"Say {empty} and wait."
+    events = "".join(deliver(client, [f"Say {empty} and wait."]))
+    assert unescape_text(client, events) == f"Say {empty} and wait." and events != f"Say {empty} and wait."
 
 
 @pytest.mark.parametrize("blanks", ["\n", "\n\n  ", "\r\n"])

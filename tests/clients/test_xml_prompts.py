@@ -99,12 +99,12 @@ def test_types(place: tuple[str, str, str]) -> None:
     assert schemas[tool][parameter]["type"] == TYPES[place]
 
 
-def test_what_tools_are_told_about_is_kept_and_samples_are_not() -> None:
+def test_tool_descriptions_are_kept_and_examples_removed() -> None:
     tools = {tool.name: tool for tool in offer_of(CASES[0]).tools}
-    told = tools["apply_diff"].description
-    assert told.startswith("Changes parts of a file by exact search and replacement.")
-    assert "<<<<<<< SEARCH" in told
-    assert "# A heading in a file" in told
+    received = tools["apply_diff"].description
+    assert received.startswith("Changes parts of a file by exact search and replacement.")
+    assert "<<<<<<< SEARCH" in received
+    assert "# A heading in a file" in received
     assert tools["update_todo_list"].description.startswith("Replaces the whole list of things to do.")
     assert "several steps" in tools["update_todo_list"].description
     assert tools["list_files"].parameters["properties"]["path"]["description"].startswith("The directory (relative")

@@ -41,8 +41,8 @@ def turn(
     messages: Sequence[Message], profile: str = "roo-3.36", model: str = "qwen3", **members: Any
 ) -> tuple[Message, ...]:
     read = parse_history(messages, all_clients()[profile], model, **members)
-    mended, notes = match_results(read, lambda: "new")
-    assert (mended, notes) == (read, ())  # every result has its call already
+    repaired, notes = match_results(read, lambda: "new")
+    assert (repaired, notes) == (read, ())  # every result has its call already
     return read
 
 
@@ -58,8 +58,8 @@ def _outline(part: Part) -> Any:
         case ToolCall(name=name, arguments=arguments):
             return (name, json.loads(arguments))
         case ToolResult(name=name, content=content, error=error):
-            told = [piece.text if isinstance(piece, Text) else "image" for piece in content]
-            return (name, *told, error)
+            received = [piece.text if isinstance(piece, Text) else "image" for piece in content]
+            return (name, *received, error)
     return type(part).__name__
 
 
@@ -67,13 +67,13 @@ READ = "I look.\n<read_file>\n<args>\n<file>\n<path>a &amp; b.txt</path>\n</file
 WRITE = "<write_to_file>\n<path>a.txt</path>\n<content>\n1 &lt; 2 &amp;lt;\n</content>\n</write_to_file>"
 
 
-def test_roo_tells_heading_body_and_environment_in_parts() -> None:
+def test_roo_sends_heading_body_and_environment_in_parts() -> None:
     heading = "[read_file for 'a & b.txt'. Reading multiple files at once is more efficient.] Result:"
     image = Image(url="https://example.com/a.png")
-    told = turn(
+    parsed = turn(
         [user("<task>\nGo.\n</task>", ENVIRONMENT), assistant(READ), user(heading, "1 | hello", image, ENVIRONMENT)]
     )
-    assert outline(told) == [
+    assert outline(parsed) == [
         ("user", "<task>\nGo.\n</task>", ENVIRONMENT),
         ("assistant", "I look.", ("read_file", {"args": {"file": [{"path": "a & b.txt"}]}})),
         ("tool", ("read_file", "1 | hello", "image", False)),
@@ -81,15 +81,15 @@ def test_roo_tells_heading_body_and_environment_in_parts() -> None:
     ]
 
 
-def test_cline_tells_all_in_one_part() -> None:
-    told = turn(
+def test_cline_sends_everything_in_one_part() -> None:
+    parsed = turn(
         [
             assistant("<read_file><path>a.txt</path></read_file>"),
             user("[read_file for 'a.txt'] Result:\nhello\n", ENVIRONMENT),
         ],
         "cline-legacy",
     )
-    assert outline(told) == [
+    assert outline(parsed) == [
         ("assistant", ("read_file", {"path": "a.txt"})),
         ("tool", ("read_file", "hello\n", False)),
         ("user", ENVIRONMENT),
@@ -98,19 +98,19 @@ def test_cline_tells_all_in_one_part() -> None:
 
 def test_one_string_for_all_parts() -> None:
     body = "[read_file for 'a.txt'] Result:\nhello\n<environment_details>\nin the file\n\n" + ENVIRONMENT
-    told = turn([assistant("<read_file><path>a.txt</path></read_file>"), user(body)], "cline-legacy")
-    assert outline(told)[1:] == [
+    parsed = turn([assistant("<read_file><path>a.txt</path></read_file>"), user(body)], "cline-legacy")
+    assert outline(parsed)[1:] == [
         ("tool", ("read_file", "hello\n<environment_details>\nin the file\n", False)),
         ("user", ENVIRONMENT),
     ]
 
 
 def test_values_are_decoded_as_the_client_did() -> None:
-    """By the id of the model that the client asked for, whoever answered."""
-    told = turn([assistant(WRITE), user("[write_to_file for 'a.txt'] Result:", "done")])
-    assert outline(told)[0][1] == ("write_to_file", {"path": "a.txt", "content": "1 < 2 &lt;"})
-    told = turn([assistant(WRITE), user("[write_to_file for 'a.txt'] Result:", "done")], model="claude-x")
-    assert outline(told)[0][1] == ("write_to_file", {"path": "a.txt", "content": "1 &lt; 2 &amp;lt;"})
+    """By the id of the model that the client asked for, not of the one that answered."""
+    parsed = turn([assistant(WRITE), user("[write_to_file for 'a.txt'] Result:", "done")])
+    assert outline(parsed)[0][1] == ("write_to_file", {"path": "a.txt", "content": "1 < 2 &lt;"})
+    parsed = turn([assistant(WRITE), user("[write_to_file for 'a.txt'] Result:", "done")], model="claude-x")
+    assert outline(parsed)[0][1] == ("write_to_file", {"path": "a.txt", "content": "1 &lt; 2 &amp;lt;"})
 
 
 HEADINGS = [
@@ -127,8 +127,8 @@ HEADINGS = [
 @pytest.mark.parametrize("name, inner, heading", HEADINGS, ids=[case[0] for case in HEADINGS])
 def test_headings(name: str, inner: str, heading: str) -> None:
     for parts in ((heading, "body"), (f"{heading}\nbody",)):
-        told = turn([assistant(f"<{name}>{inner}</{name}>"), user(*parts)])
-        assert outline(told)[1:] == [("tool", (name, "body", False))]
+        parsed = turn([assistant(f"<{name}>{inner}</{name}>"), user(*parts)])
+        assert outline(parsed)[1:] == [("tool", (name, "body", False))]
 
 
 ERRORS = [
@@ -144,33 +144,33 @@ ERRORS = [
 @pytest.mark.parametrize("body", ERRORS)
 def test_errors_and_denials(body: str) -> None:
     for parts in (("[list_files for '.'] Result:", body), (f"[list_files for '.'] Result:\n{body}",)):
-        told = turn([assistant("<list_files><path>.</path></list_files>"), user(*parts)])
-        assert outline(told)[1:] == [("tool", ("list_files", body, True))]
+        parsed = turn([assistant("<list_files><path>.</path></list_files>"), user(*parts)])
+        assert outline(parsed)[1:] == [("tool", ("list_files", body, True))]
 
 
 def test_a_file_that_quotes_an_error_is_none() -> None:
     body = "log:\nThe tool execution failed with the following error:\n<error>"
-    told = turn([assistant("<list_files><path>.</path></list_files>"), user(f"[list_files for '.'] Result:\n{body}")])
-    assert outline(told)[1:] == [("tool", ("list_files", body, False))]
+    parsed = turn([assistant("<list_files><path>.</path></list_files>"), user(f"[list_files for '.'] Result:\n{body}")])
+    assert outline(parsed)[1:] == [("tool", ("list_files", body, False))]
 
 
 def test_the_second_call_was_not_executed() -> None:
     two = "<list_files><path>a</path></list_files>\n<list_files><path>b</path></list_files>\n\n" + INTERRUPTED
     refused = "Tool [list_files for 'b'] was not executed because a tool has already been used in this message."
-    told = turn([assistant(two), user("[list_files for 'a'] Result:", "x.txt", refused)])
-    assert outline(told) == [
+    parsed = turn([assistant(two), user("[list_files for 'a'] Result:", "x.txt", refused)])
+    assert outline(parsed) == [
         ("assistant", ("list_files", {"path": "a"}), ("list_files", {"path": "b"})),
         ("tool", ("list_files", "x.txt", False), ("list_files", refused, True)),
     ]
-    first, second = told[0].calls
-    assert [part.call_id for part in told[1].parts if isinstance(part, ToolResult)] == [first.id, second.id]
+    first, second = parsed[0].calls
+    assert [part.call_id for part in parsed[1].parts if isinstance(part, ToolResult)] == [first.id, second.id]
 
 
 def test_a_call_without_a_result_is_answered() -> None:
-    told = turn(
+    parsed = turn(
         [assistant("<list_files><path>a</path></list_files>"), user("[TASK RESUMPTION] Go on."), assistant("Yes.")]
     )
-    assert outline(told) == [
+    assert outline(parsed) == [
         ("assistant", ("list_files", {"path": "a"})),
         ("tool", ("list_files", MISSING_RESULT, False)),
         ("user", "[TASK RESUMPTION] Go on."),
@@ -195,17 +195,17 @@ def test_what_is_no_call_stays_text() -> None:
         assert parse_history(messages, all_clients()["roo-3.36"], "m") == messages
 
 
-def test_lessons_about_xml_are_taken_out() -> None:
-    told = turn([assistant("Hello."), user(NO_TOOL, ENVIRONMENT)])
-    assert "XML" not in told[1].text
-    assert told[1].text.startswith("[ERROR] You did not use a tool in your previous response!")
-    assert "# Next Steps\n\nGo on." in told[1].text
+def test_instructions_about_xml_are_removed() -> None:
+    parsed = turn([assistant("Hello."), user(NO_TOOL, ENVIRONMENT)])
+    assert "XML" not in parsed[1].text
+    assert parsed[1].text.startswith("[ERROR] You did not use a tool in your previous response!")
+    assert "# Next Steps\n\nGo on." in parsed[1].text
     assert strip_reminder(MISSING + REMINDER) == MISSING
 
 
-def test_what_only_quotes_a_lesson_is_kept() -> None:
+def test_quoted_instructions_are_kept() -> None:
     quote = f"notes{REMINDER}\n\nMore."
-    told = turn(
+    parsed = turn(
         [
             user(quote),
             assistant("<list_files><path>a</path></list_files>"),
@@ -214,9 +214,9 @@ def test_what_only_quotes_a_lesson_is_kept() -> None:
             user("[list_files for 'a'] Result:", quote),
         ]
     )
-    assert outline(told)[0] == ("user", quote)
-    assert outline(told)[2:4] == [("tool", ("list_files", quote, False)), ("user", quote)]
-    assert outline(told)[5] == ("tool", ("list_files", quote, False))
+    assert outline(parsed)[0] == ("user", quote)
+    assert outline(parsed)[2:4] == [("tool", ("list_files", quote, False)), ("user", quote)]
+    assert outline(parsed)[5] == ("tool", ("list_files", quote, False))
 
 
 def test_native_calls_are_answered_by_their_own_results() -> None:
@@ -231,20 +231,20 @@ def test_native_calls_beside_written_ones() -> None:
         "assistant", (Text("<list_files><path>b</path></list_files>"), ToolCall("call_1", "list_files", "{}"))
     )
     result = Message("tool", (ToolResult("call_1", "list_files", (Text("x"),)),))
-    told = parse_history([both, result, user("[list_files for 'b'] Result:\ny")], all_clients()["roo-3.36"], "m")
-    assert outline(told)[1:] == [("tool", ("list_files", "x", False)), ("tool", ("list_files", "y", False))]
-    assert len({part.call_id for message in told for part in message.parts if isinstance(part, ToolResult)}) == 2
+    parsed = parse_history([both, result, user("[list_files for 'b'] Result:\ny")], all_clients()["roo-3.36"], "m")
+    assert outline(parsed)[1:] == [("tool", ("list_files", "x", False)), ("tool", ("list_files", "y", False))]
+    assert len({part.call_id for message in parsed for part in message.parts if isinstance(part, ToolResult)}) == 2
 
 
-def test_results_may_stand_in_a_later_message() -> None:
-    told = turn(
+def test_results_may_be_in_a_later_message() -> None:
+    parsed = turn(
         [
             assistant("<list_files><path>a</path></list_files>"),
             user("Wait."),
             user("[list_files for 'a'] Result:\nx", ENVIRONMENT),
         ]
     )
-    assert outline(told)[1:] == [("tool", ("list_files", "x", False)), ("user", "Wait."), ("user", ENVIRONMENT)]
+    assert outline(parsed)[1:] == [("tool", ("list_files", "x", False)), ("user", "Wait."), ("user", ENVIRONMENT)]
 
 
 # -- ids ---------------------------------------------------------------------------------------------------------------
@@ -274,13 +274,13 @@ def test_ids_are_made_of_the_conversation_alone() -> None:
 
 def test_an_id_that_was_written_into_the_call_comes_back() -> None:
     call = "<list_files>\n<id>toolu_01Ab-x</id>\n<path>a</path>\n</list_files>"
-    told = turn(
+    parsed = turn(
         [assistant(call), user("[list_files for 'a'] Result:", "x"), assistant(call), user("[list_files] Result:", "x")]
     )
-    first, second = ids(told)
+    first, second = ids(parsed)
     assert first == "toolu_01Ab-x"
     assert second not in (first, "")
-    assert outline(told)[0] == ("assistant", ("list_files", {"path": "a"}))
+    assert outline(parsed)[0] == ("assistant", ("list_files", {"path": "a"}))
 
 
 @pytest.mark.parametrize("profile, tool, parameter", ROUND_TRIPS)
@@ -292,10 +292,10 @@ def test_what_was_rendered_comes_back(profile: str, tool: str, parameter: str) -
         rendered = render_call(client, "qwen3", tool, case.arguments, f"call_{number}")
         if rendered.text and not rendered.notes:
             sent += 1
-            told = turn(
+            parsed = turn(
                 [assistant(f"Now.\n\n{rendered.text}"), user(f"[{tool} for 'x'] Result:\nok")], profile, "qwen3"
             )
-            (made,) = told[0].calls
+            (made,) = parsed[0].calls
             assert (made.id, made.name) == (f"call_{number}", tool)
             meant = json.loads(case.arguments)[parameter]
             if parameter == "arguments" and isinstance(meant, str):
@@ -310,13 +310,13 @@ def test_tools_of_servers_are_called_by_their_own_names() -> None:
         '<arguments>{"city": "Oslo"}</arguments></use_mcp_tool>'
     )
     members = {("weather", "get_forecast"): "mcp--weather--get_forecast"}
-    told = turn([assistant(call), user("[use_mcp_tool for 'weather'] Result:", "rain")], members=members)
-    assert outline(told) == [
+    parsed = turn([assistant(call), user("[use_mcp_tool for 'weather'] Result:", "rain")], members=members)
+    assert outline(parsed) == [
         ("assistant", ("mcp--weather--get_forecast", {"city": "Oslo"})),
         ("tool", ("mcp--weather--get_forecast", "rain", False)),
     ]
-    told = turn([assistant(call), user("[use_mcp_tool for 'weather'] Result:", "rain")])
-    assert told[0].calls[0].name == "use_mcp_tool"
+    parsed = turn([assistant(call), user("[use_mcp_tool for 'weather'] Result:", "rain")])
+    assert parsed[0].calls[0].name == "use_mcp_tool"
 
 
 # -- complaints --------------------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ COMPLAINTS = [
 
 @pytest.mark.parametrize("number", range(len(COMPLAINTS)))
 def test_complaints(number: int) -> None:
-    """They are the same before and after the history was turned: what the record is told does not depend on that."""
+    """They are the same before and after the history is converted, so the record does not depend on it."""
     parts, expected = COMPLAINTS[number]
     calls = "<write_to_file><path>a</path><content>b</content></write_to_file><list_files><path>a</path></list_files>"
     messages = (user(NO_TOOL), assistant(calls), user(*parts))

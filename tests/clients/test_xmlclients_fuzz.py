@@ -1,4 +1,4 @@
-"""Whatever a model writes, an XML client is given exactly that, or the call is refused, or the difference is told.
+"""Whatever a model writes, an XML client gets exactly that, or the call is refused, or the difference is recorded.
 
 The calls are read back with the ports of the clients' parsers and compared with what the model wrote, not with what the
 rendering thinks of it.
@@ -102,7 +102,7 @@ def judge(case: Case, rendered: RenderedCall) -> str:
     "client, round_",
     [(client, at) for client in CLIENTS.values() for at in range(ROUNDS if client.name in MAIN else 1)],
 )
-def test_read_back_is_exact_or_told_or_refused(client: XmlClient, model: str, round_: int) -> None:
+def test_a_rendered_call_is_exact_or_recorded_or_refused(client: XmlClient, model: str, round_: int) -> None:
     random = Random(f"{client.name} {model} {round_}")
     tools = list(client.tools.values())
     seen: Counter[str] = Counter()
@@ -209,10 +209,10 @@ def test_prose_is_never_a_call(client: XmlClient) -> None:
             events += [CallArguments(0, fragment) for fragment in fragments]
             events += [CallEnded(0), TextDelta(make_prose(random, client))]
         events.append(Finished("tool_calls" if called else "stop"))
-        told = [event for given_ in events for event in rendering.feed([given_])]
-        check_order(told)
-        assert told[-1] == Finished("stop")
-        message = "".join(event.text for event in told if isinstance(event, TextDelta))
+        received = [event for given_ in events for event in rendering.feed([given_])]
+        check_order(received)
+        assert received[-1] == Finished("stop")
+        message = "".join(event.text for event in received if isinstance(event, TextDelta))
         assert message.strip(JS_WHITESPACE)
         blocks = client.read(message, "qwen3")
         assert [isinstance(block, XmlCallBlock) for block in blocks].count(True) == called
@@ -229,16 +229,16 @@ def test_own_xml_with_the_unexpected_in_it(client: XmlClient) -> None:
     for at in range(300 * SCALE):
         text = make_own(random, client, hostile=at % 2 == 1)
         message = random.choice(("", "Now.\n\n", "I do it.\n")) + text
-        told = deliver(client, cut(random, message), MODELS[at % 3])
-        blocks = client.read("".join(told), MODELS[at % 3])
+        events = deliver(client, cut(random, message), MODELS[at % 3])
+        blocks = client.read("".join(events), MODELS[at % 3])
         found = [block for block in blocks if isinstance(block, XmlCallBlock)]
         assert len(found) <= 1
         element = VerbatimCalls(client, MODELS[at % 3]).read(text)
         if element is not None and element.is_valid:
             seen["own"] += 1
-            assert "".join(told) == message
-        for end in range(len(told)):
-            so_far = client.read("".join(told[: end + 1]), MODELS[at % 3])
+            assert "".join(events) == message
+        for end in range(len(events)):
+            so_far = client.read("".join(events[: end + 1]), MODELS[at % 3])
             assert not any(isinstance(block, XmlCallBlock) and block.partial for block in so_far)
     assert seen["own"] > 120 * SCALE
 
@@ -270,8 +270,8 @@ def test_the_end_of_a_call_is_found_where_the_parser_finds_it(client: XmlClient)
 def test_a_tag_that_is_only_mentioned_holds_nothing_back() -> None:
     """Words behind a tag show that it is no call. Tags behind it may make one, so they wait for the end."""
     client = CLIENTS["roo-3.36"]
-    told = deliver(client, ["Use <read_file> to read. ", "Then ", "write.", "\n"])
-    assert told[:3] == ["Use ", "<\u200bread_file> to read. Then ", "write."]
+    events = deliver(client, ["Use <read_file> to read. ", "Then ", "write.", "\n"])
+    assert events[:3] == ["Use ", "<\u200bread_file> to read. Then ", "write."]
     text = "Use <read_file> <path> for it. " + "More words. " * 20
     assert unescape_text(client, "".join(deliver(client, list(text)))) == text
 
@@ -287,11 +287,11 @@ def test_a_call_cut_anywhere_is_not_run(client: XmlClient) -> None:
             CallStarted(0, "c", "execute_command"),
             CallArguments(0, arguments[:at]),
         ]
-        told = rendering.feed([ReasoningDelta("hm"), *events, Finished("length")])
-        message = "".join(event.text for event in told if isinstance(event, TextDelta))
+        received = rendering.feed([ReasoningDelta("hm"), *events, Finished("length")])
+        message = "".join(event.text for event in received if isinstance(event, TextDelta))
         assert not any(isinstance(block, XmlCallBlock) for block in client.read(message, "qwen3"))
         assert message.startswith("I clean up.\n\n(")
-        assert told[-1] == Finished("length")
+        assert received[-1] == Finished("length")
         assert [str(record) for record in rendering.reports] == ["execute_command truncated"]
 
 

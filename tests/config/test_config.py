@@ -1,4 +1,4 @@
-"""Settings: where they come from, which source wins, what is refused and how it is said."""
+"""Settings: where they come from, which source wins, what is refused, and the error messages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def toml(folder: Path, text: str) -> Path:
 # Sources and precedence
 
 
-def test_nothing_said_gives_the_defaults() -> None:
+def test_no_options_give_the_defaults() -> None:
     settings = load({}, {})
     assert settings == Settings()
     assert set(settings.sources.values()) == {"default"}
@@ -270,7 +270,7 @@ def test_which_file_is_read(tmp_path: Path) -> None:
 
 # Upstreams and models
 
-HOUSE = """
+COMPLETE_FILE = """
 [[upstream]]
 name = "big"
 base_url = "https://big.example/v1/"
@@ -303,7 +303,7 @@ ENVIRON = {"BIG_KEY": KEY, "TEAM": "tools"}
 
 
 def test_a_file_names_upstreams_and_models(tmp_path: Path) -> None:
-    settings = load({}, ENVIRON, toml(tmp_path, HOUSE))
+    settings = load({}, ENVIRON, toml(tmp_path, COMPLETE_FILE))
     big = settings.upstreams[0]
     assert big.api_key.reveal() == KEY
     assert big.headers == {"x-team": "tools"}
@@ -322,14 +322,14 @@ def test_a_file_names_upstreams_and_models(tmp_path: Path) -> None:
     ],
 )
 def test_a_name_finds_its_model(tmp_path: Path, asked: str, upstream: str, model: str, dialect: str, mode: str) -> None:
-    settings = load({}, ENVIRON, toml(tmp_path, HOUSE))
+    settings = load({}, ENVIRON, toml(tmp_path, COMPLETE_FILE))
     found, place = settings.model_for(asked)
-    assert found == ModelSettings(asked, upstream, model, dialect, mode)
+    assert found == ModelSettings(name=asked, upstream=upstream, model=model, dialect=dialect, mode=mode)
     assert place.name == upstream
 
 
 def test_general_dialect_and_mode_hold_where_a_model_has_none(tmp_path: Path) -> None:
-    settings = load({"dialect": "glm45", "mode": "native"}, ENVIRON, toml(tmp_path, HOUSE))
+    settings = load({"dialect": "glm45", "mode": "native"}, ENVIRON, toml(tmp_path, COMPLETE_FILE))
     coder, local, rest = (settings.model_for(name)[0] for name in ("coder", "local/a", "x"))
     assert [model.dialect for model in (coder, local, rest)] == ["glm45", "glm45", "roo_xml"]
     assert [model.mode for model in (coder, local, rest)] == ["native", "text", "native"]
@@ -345,7 +345,7 @@ def test_an_unknown_name_is_a_404_that_lists_the_known_ones(tmp_path: Path) -> N
         Settings().model_for("x")
 
 
-def test_a_name_without_end_is_nobodys() -> None:
+def test_an_endless_name_is_no_client() -> None:
     settings = load({"base_url": "http://h"}, {})
     with pytest.raises(UnknownModelError) as caught:
         settings.model_for("m" * 501)
@@ -353,7 +353,7 @@ def test_a_name_without_end_is_nobodys() -> None:
 
 
 def test_many_names_are_not_all_listed() -> None:
-    settings = Settings(models=tuple(ModelSettings(f"m{number}") for number in range(50)))
+    settings = Settings(models=tuple(ModelSettings(name=f"m{number}") for number in range(50)))
     with pytest.raises(UnknownModelError, match=r"m19 and 30 more$"):
         settings.model_for("x")
 
@@ -405,7 +405,9 @@ def test_a_key_lying_around_is_not_sent_anywhere(tmp_path: Path) -> None:
     lone = load({}, {"OPENAI_API_KEY": KEY})
     assert lone.upstreams == ()
     assert "OPENAI_API_KEY is set and not used" in lone.notes[0]
-    filed = load({}, {**ENVIRON, "OPENAI_API_KEY": "sk-other", "OPENAI_BASE_URL": "http://x"}, toml(tmp_path, HOUSE))
+    filed = load(
+        {}, {**ENVIRON, "OPENAI_API_KEY": "sk-other", "OPENAI_BASE_URL": "http://x"}, toml(tmp_path, COMPLETE_FILE)
+    )
     assert [upstream.api_key.reveal() for upstream in filed.upstreams] == [KEY, ""]
     assert filed.notes == ("OPENAI_BASE_URL is set and not used: the file names the upstreams",)
 
@@ -416,7 +418,7 @@ def test_a_key_that_was_typed_needs_an_address() -> None:
 
 
 def test_the_command_line_adds_an_upstream_to_those_of_a_file(tmp_path: Path) -> None:
-    settings = load({"base_url": "http://typed"}, ENVIRON, toml(tmp_path, HOUSE))
+    settings = load({"base_url": "http://typed"}, ENVIRON, toml(tmp_path, COMPLETE_FILE))
     assert settings.model_for("coder")[1].name == "big"
     assert settings.model_for("anything")[1].base_url == "http://typed"
 
@@ -521,7 +523,7 @@ def test_client_keys_are_kept_as_hashes_only(given: str) -> None:
         assert not admit(settings.server.keys, wrong)
 
 
-def test_no_keys_admit_nobody() -> None:
+def test_an_empty_list_of_keys_admits_no_client() -> None:
     assert not admit((), KEY)
     assert not admit((KeyHash.of(""),), "")
 

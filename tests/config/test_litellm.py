@@ -68,7 +68,7 @@ def test_a_litellm_file_is_read_as_it_is(tmp_path: Path) -> None:
     assert settings.sources["server.keys"].endswith("config.yaml")
 
 
-def test_what_a_litellm_file_says_in_vain_is_noted(tmp_path: Path) -> None:
+def test_unsupported_settings_of_a_litellm_file_are_noted(tmp_path: Path) -> None:
     path = litellm(tmp_path, PROXY)
     notes = [note.removeprefix(f"{path}: ") for note in load({}, {"MASTER": KEY}, path).notes]
     assert notes == [
@@ -83,7 +83,7 @@ def test_what_a_litellm_file_says_in_vain_is_noted(tmp_path: Path) -> None:
     ]
 
 
-def test_a_master_key_that_is_missing_leaves_no_open_door(tmp_path: Path) -> None:
+def test_a_missing_master_key_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"general_settings.master_key .* MASTER, which is not set"):
         load({}, {}, litellm(tmp_path, PROXY))
 

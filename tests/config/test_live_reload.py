@@ -1,4 +1,4 @@
-"""The rollout is changed while the gateway runs: by editing the file, and by nothing that cannot be used."""
+"""The rollout is reloaded while the gateway runs if the file changes; an invalid file changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which arm a conversation is in: stages, shares that hold, and turns that stay together."""
+"""The arm of a conversation: stages, stable shares, and turns of one conversation in one arm."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ REFUSED: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("raw", "plan", "told"), PLANS)
-def test_plans_are_read_and_told(raw: Any, plan: Plan, told: str) -> None:
+@pytest.mark.parametrize(("raw", "plan", "expected"), PLANS)
+def test_plans_are_parsed_and_described(raw: Any, plan: Plan, expected: str) -> None:
     assert read_plan(raw) == plan
-    assert str(plan) == told
+    assert str(plan) == expected
     assert read_plan(plan.stage) == Plan(plan.percent, plan.dry_run)
 
 
@@ -105,7 +105,7 @@ def test_a_share_is_the_share_that_was_asked_for(transformation: str, percent: f
     ("plan", "arm"),
     [(STAGES["off"], Arm.OFF), (STAGES["shadow"], Arm.DRY_RUN), (STAGES["full"], Arm.ON), (Plan(0, True), Arm.OFF)],
 )
-def test_whole_stages_treat_everybody_alike(plan: Plan, arm: Arm) -> None:
+def test_whole_stages_apply_to_every_conversation(plan: Plan, arm: Arm) -> None:
     assert {Rollout(plan).decide("xml", key) for key in KEYS[:500]} == {arm}
 
 
@@ -113,7 +113,7 @@ def test_a_dry_run_has_a_share_too() -> None:
     assert {Rollout(read_plan("shadow-50")).decide("xml", key) for key in KEYS[:500]} == {Arm.DRY_RUN, Arm.CONTROL}
 
 
-def test_a_larger_share_keeps_everybody_of_the_smaller_one() -> None:
+def test_a_larger_share_contains_the_smaller_one() -> None:
     before: set[str] = set()
     for percent in (1, 5, 10, 50, 100):
         now = {key for key in KEYS if Rollout(Plan(percent)).decide("reading", key) is Arm.ON}
@@ -144,30 +144,30 @@ def test_a_decision_is_the_same_in_every_process() -> None:
 # Conversations
 
 
-def said(role: Any, text: str) -> Message:
+def message(role: Any, text: str) -> Message:
     return Message(role, (Text(text),))
 
 
-OPENING = (said("system", "It is 10:01."), said("user", "Fix the bug"))
+OPENING = (message("system", "It is 10:01."), message("user", "Fix the bug"))
 
 
 def test_all_turns_of_a_conversation_have_one_key() -> None:
     turns: list[tuple[Message, ...]] = [OPENING]
     turns.append((*OPENING, Message("assistant", (Text("Look."), ToolCall("1", "read")))))
-    turns.append((*turns[-1], Message("tool", (ToolResult("1", content=(Text("text"),)),)), said("user", "Go on")))
-    turns.append((said("system", "It is 10:02."), *turns[-1][1:]))
+    turns.append((*turns[-1], Message("tool", (ToolResult("1", content=(Text("text"),)),)), message("user", "Go on")))
+    turns.append((message("system", "It is 10:02."), *turns[-1][1:]))
     assert len({identify(Conversation("m", turn)) for turn in turns}) == 1
 
 
-def test_other_words_and_other_models_are_other_conversations() -> None:
+def test_other_messages_and_other_models_are_other_conversations() -> None:
     long = "x" * 10_000
     conversations = [
         Conversation("m", OPENING),
         Conversation("n", OPENING),
-        Conversation("m", (said("user", "Fix the bugs"),)),
-        Conversation("m", (said("user", long),)),
-        Conversation("m", (said("user", long + "x"),)),
-        Conversation("m", (said("system", "Only this"),)),
+        Conversation("m", (message("user", "Fix the bugs"),)),
+        Conversation("m", (message("user", long),)),
+        Conversation("m", (message("user", long + "x"),)),
+        Conversation("m", (message("system", "Only this"),)),
         Conversation("m", ()),
     ]
     assert len(set(map(identify, conversations))) == len(conversations)
@@ -177,15 +177,15 @@ def test_a_first_message_may_be_a_picture() -> None:
     def shown(data: str) -> Message:
         return Message("user", (Image(data=data, media_type="image/png"),))
 
-    answer = said("assistant", "A cat.")
-    turns = [(shown("AAAA"),), (shown("AAAA"), answer, said("user", "Sure?"))]
+    answer = message("assistant", "A cat.")
+    turns = [(shown("AAAA"),), (shown("AAAA"), answer, message("user", "Sure?"))]
     assert len({identify(Conversation("m", turn)) for turn in turns}) == 1
-    others = [(shown("AAAB"),), (said("user", ""), said("user", "Hi")), (said("user", "Hi"),)]
+    others = [(shown("AAAB"),), (message("user", ""), message("user", "Hi")), (message("user", "Hi"),)]
     assert len({identify(Conversation("m", turn)) for turn in (turns[0], *others)}) == 4
 
 
 def test_lone_surrogates_do_no_harm() -> None:
-    assert identify(Conversation("m", (said("user", "\ud800"),)))
+    assert identify(Conversation("m", (message("user", "\ud800"),)))
 
 
 # Settings
@@ -214,7 +214,7 @@ def test_a_bad_stage_is_refused_with_its_place(tmp_path: Path) -> None:
         load({}, {}, path)
 
 
-def test_what_changes_is_told() -> None:
+def test_changes_are_listed() -> None:
     before, after = Rollout(), Rollout(plans={"xml": Plan(5), "shell": Plan()})
     assert before.compare(after) == ["xml: full -> canary-5"]
 

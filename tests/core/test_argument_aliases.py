@@ -117,8 +117,8 @@ def test_a_call_that_was_cut_behind_an_alias_is_not_complete(dialect: str) -> No
 
 def test_without_an_alias_nothing_waits() -> None:
     reader = toolglot.Reader(TOOLS)
-    told = reader.feed('<tool_call>\n{"name": "write_to_file", "arguments": {"path": "a", "content": "abc')
-    assert "abc" in "".join(getattr(event, "fragment", "") for event in told)
+    events = reader.feed('<tool_call>\n{"name": "write_to_file", "arguments": {"path": "a", "content": "abc')
+    assert "abc" in "".join(getattr(event, "fragment", "") for event in events)
 
 
 def test_no_argument_is_an_alias_of_two() -> None:

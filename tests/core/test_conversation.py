@@ -168,14 +168,14 @@ def test_tools_know_their_names_and_their_hash() -> None:
         Tools([Tool("a"), Tool("a", "again")])
 
 
-def test_equal_conversations_are_equal_and_hash_alike() -> None:
+def test_equal_conversations_have_equal_hashes() -> None:
     def build() -> Conversation:
         return Conversation(
             model="m",
             messages=(Message("user", (Text("hi"),)), Message("tool", (ToolResult("c1", content=(Text("x"),)),))),
             tools=(Tool("a", "does a", {"type": "object", "properties": {}}),),
             choice=ToolChoice.one("a"),
-            limits=Sampling(max_tokens=100, stop=("END",), parallel_calls=False),
+            sampling=Sampling(max_tokens=100, stop=("END",), parallel_calls=False),
             extra={"user": "u1"},
         )
 
@@ -185,7 +185,7 @@ def test_equal_conversations_are_equal_and_hash_alike() -> None:
     assert structs.replace(build(), extra={}) != build()
 
 
-def test_limits_leave_everything_to_the_upstream_unless_told() -> None:
+def test_sampling_parameters_default_to_the_decision_of_the_upstream() -> None:
     assert {value for value in structs.asdict(Sampling()).values()} == {None, (), ""}
 
 

@@ -48,7 +48,7 @@ def test_the_tree_at_the_top_of_the_file_is_the_real_one() -> None:
         (InternalError("x"), 500),
     ],
 )
-def test_who_is_at_fault_decides_the_status(error: ToolglotError, status: int) -> None:
+def test_the_branch_of_an_error_decides_its_status(error: ToolglotError, status: int) -> None:
     assert error.status == status
     assert error.message == str(error)
 

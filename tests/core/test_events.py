@@ -165,5 +165,5 @@ def test_merging_loses_no_text_and_is_done_once(events: list[Event]) -> None:
 
 
 def test_a_defect_reads_as_a_sentence() -> None:
-    defect = Defect(Reason.INVALID_VALUE, "days", "'three'", "an integer")
+    defect = Defect(reason=Reason.INVALID_VALUE, where="days", found="'three'", expected="an integer")
     assert str(defect) == "days: found 'three', expected an integer"

@@ -1,4 +1,4 @@
-"""Calls that stood in the conversation: quoted they stay text, alone they are made, others are not concerned."""
+"""Calls that occur in the conversation: quoted ones stay text, one that is the whole answer is made, others are unaffected."""
 
 from __future__ import annotations
 
@@ -151,17 +151,17 @@ def test_another_call_is_made(dialect: str) -> None:
     other = write(dialect, "read_file", {"path": "src/main.pyx"})
     for name, arguments in CALLS:
         call = write(dialect, name, arguments)
-        for said in (
+        for answer_text in (
             f"The file holds a call.\n\n{call}\n\nLet me read another one.\n\n",
             "Let me read another one.\n\n",
         ):
-            meant = bool(read(said.replace(call, "It is long.") + other, DEFINED).calls)
-            reading = read(said + other, DEFINED, quoted=[SOURCES["as it is"](call)])
+            meant = bool(read(answer_text.replace(call, "It is long.") + other, DEFINED).calls)
+            reading = read(answer_text + other, DEFINED, quoted=[SOURCES["as it is"](call)])
             assert [one.arguments for one in reading.calls] == ['{"path":"src/main.pyx"}'] * meant
-            assert reading.text.rstrip() == (said + other * (not meant)).rstrip()
+            assert reading.text.rstrip() == (answer_text + other * (not meant)).rstrip()
 
 
-def test_calls_in_one_wrapper_are_told_apart() -> None:
+def test_calls_in_one_wrapper_are_distinguished() -> None:
     quoted, meant = (json.dumps({"name": "read_file", "arguments": {"path": path}}) for path in ("a", "b"))
     for text in (f"<tool_call>\n{quoted}\n{meant}\n</tool_call>", f"[TOOL_CALLS][{quoted}, {meant}]"):
         for reading in (read(text, DEFINED, quoted=[quoted]), read_pieces(text, [quoted])):
@@ -170,7 +170,7 @@ def test_calls_in_one_wrapper_are_told_apart() -> None:
             assert [call.id for call in reading.calls] == ["call_1"]
 
 
-def test_a_quotation_is_told_to_the_record() -> None:
+def test_a_quotation_is_recorded() -> None:
     call = write("hermes", *CALLS[0])
     reader = Reader(DEFINED, quoted=[call])
     reader.feed(f"It says: {call}")
@@ -214,10 +214,10 @@ def test_arguments_stream_as_soon_as_they_differ() -> None:
     call = write("hermes", "write_to_file", {"path": "a.md", "content": "0123456789" * 50})
     meant = write("hermes", "write_to_file", {"path": "a.md", "content": "0123456789" * 5 + "x" * 450})
     reader = Reader(DEFINED, quoted=[f"line\n{call}"])
-    told: list[list[Event]] = [reader.feed(char) for char in f"I write it.\n{meant}"]
-    started = next(at for at, events in enumerate(told) if any(isinstance(one, CallStarted) for one in events))
+    received: list[list[Event]] = [reader.feed(char) for char in f"I write it.\n{meant}"]
+    started = next(at for at, events in enumerate(received) if any(isinstance(one, CallStarted) for one in events))
     assert started - len("I write it.\n") - meant.index("x") < 40
-    later = told[started + 20 : -40]
+    later = received[started + 20 : -40]
     assert all(any(isinstance(one, CallArguments) for one in events) for events in later)
 
 
@@ -360,9 +360,9 @@ def test_the_gateway_makes_no_quoted_call(mode: str, client: str, upstream: str,
         for messages in converse(call):
             for way in ("inline", "own line", "own line at the end", "blockquote", "before words"):
                 text = WAYS[way](call)
-                told = answer(line, messages, text, stream)
-                assert count_calls(told) == 0, (dialect, way)
-                assert "".join(event.text for event in told if isinstance(event, TextDelta)) == text
+                received = answer(line, messages, text, stream)
+                assert count_calls(received) == 0, (dialect, way)
+                assert "".join(event.text for event in received if isinstance(event, TextDelta)) == text
             assert count_calls(answer(line, messages, call, stream)) == 1, dialect
 
 
@@ -379,8 +379,8 @@ def test_a_break_character_that_is_kept_or_dropped(dialect: str) -> None:
         )
         sent = "".join(part["text"] for part in _user_parts(exchange.upstream_body))
         assert broken in sent.replace("\r", "")
-        told = line.answer(exchange, [TextDelta(f"It says: {broken}"), Finished("stop")])
-        assert "".join(event.text for event in told if isinstance(event, TextDelta)) == f"It says: {call}"
+        events = line.answer(exchange, [TextDelta(f"It says: {broken}"), Finished("stop")])
+        assert "".join(event.text for event in events if isinstance(event, TextDelta)) == f"It says: {call}"
 
 
 def _user_parts(request: bytes) -> Iterator[dict[str, str]]:

@@ -297,7 +297,7 @@ def test_text_for_an_enum(schema: Any, text: str, value: Value, repairs: tuple[s
         (False, "x", "no value at all"),
     ],
 )
-def test_text_outside_an_enum_is_told_the_members(schema: Any, text: str, expected: str) -> None:
+def test_a_value_outside_an_enum_lists_the_members(schema: Any, text: str, expected: str) -> None:
     expect_defect(coerce_text(text, shape_of(schema), "argument a"), f'the text "{text}"', expected)
 
 

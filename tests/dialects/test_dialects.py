@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,11 @@ from support.samples import (
     DIALECTS,
     Sample,
     chunkings,
+    comparable,
     load_samples,
     load_tools,
     parse_sample,
+    read_sample,
     render_sample,
     squeeze,
     update_sample,
@@ -32,18 +33,7 @@ def test_sample_is_read(sample: Sample, request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--update-samples"):
         update_sample(sample)
         return
-    reading = toolglot.read(sample.text, tools=load_tools(sample.tools), truncated=sample.truncated, **sample.options)
-    expected = sample.expected
-    assert [call.name for call in reading.calls] == [name for name, _ in expected.calls]
-    for call, (_, arguments) in zip(reading.calls, expected.calls, strict=True):
-        if sample.canonical:
-            assert call.arguments == arguments
-        else:
-            assert json.dumps(json.loads(call.arguments)) == json.dumps(json.loads(arguments))
-    assert squeeze(reading.text) == squeeze(expected.text)
-    if expected.reasoning is not None:
-        assert squeeze(reading.reasoning) == squeeze(expected.reasoning)
-    assert [(str(r.reason), r.raw) for r in reading.rejected] == list(expected.rejected)
+    assert comparable(sample, read_sample(sample)) == comparable(sample, sample.expected)
 
 
 @each_sample(SAMPLES)
@@ -89,10 +79,32 @@ def test_sample_format_is_byte_exact(text: str, tmp_path: Path) -> None:
     assert parse_sample(path).text == text
 
 
+def write_sample(sample: Sample, text: str) -> Sample:
+    sample.path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    return parse_sample(sample.path)
+
+
 def test_update_writes_what_is_read(tmp_path: Path) -> None:
-    sample = Sample(
-        tmp_path / "sample.md", "Update", 'Hm.\n<tool_call>\n{"name": "list_sensors", "arguments": {}}\n</tool_call>'
-    )
-    update_sample(sample)
+    written = 'Hm.\n<tool_call>\n{"name": "list_sensors", "arguments": {}}\n</tool_call>'
+    sample = Sample(tmp_path / "sample.md", "Update", written)
+    update_sample(write_sample(sample, render_sample(sample)))
     assert parse_sample(sample.path).expected.calls == (("list_sensors", "{}"),)
     assert squeeze(parse_sample(sample.path).expected.text) == "Hm."
+
+
+def test_update_keeps_everything_above_what_is_read(tmp_path: Path) -> None:
+    """Remarks, a second line of ``why`` and a heading inside a fence are the author's."""
+    sample = Sample(tmp_path / "sample.md", "Remarks", "## Read\n\nnothing else")
+    above = render_sample(sample).removesuffix("## Read\n").replace("- why: ", "- why: One.\n  Two.\n\nA remark.")
+    update_sample(write_sample(sample, f"{above}## Read\n"))
+    text = sample.path.read_text("utf-8")
+    assert text.startswith(f"{above}## Read\n") and parse_sample(sample.path).expected.text == "## Read\n\nnothing else"
+
+
+@each_sample(SAMPLES)
+def test_update_leaves_a_sample_that_agrees(sample: Sample, tmp_path: Path) -> None:
+    before = sample.path.read_bytes()
+    copy = tmp_path / sample.path.name
+    copy.write_bytes(before)
+    update_sample(parse_sample(copy))
+    assert copy.read_bytes() == before

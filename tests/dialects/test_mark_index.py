@@ -1,4 +1,4 @@
-"""An index of marks answers as one mark with all the spellings does, at every place and for every beginning."""
+"""An index of marks matches like one mark with all the spellings, at every position and for every prefix."""
 
 from __future__ import annotations
 

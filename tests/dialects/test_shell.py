@@ -103,7 +103,7 @@ def test_for_an_xml_client_with_an_audit(stream: bool, caplog: pytest.LogCapture
         sim = SimOptions(script=parse_script({"answer": [{"when": "Test", "text": FENCE}]}))
         async with gateway(sim, mode="text", shell="npm", min_confidence="0.8", shell_cwd="/srv") as gate:
             answer = await gate.ask(ASK | {"stream": stream})
-            text = answer.told[0] if stream else answer.message["content"]
+            text = answer.joined[0] if stream else answer.message["content"]
             assert text == (
                 "Let me run the tests:\n\n<execute_command>\n<command>npm test</command>\n<cwd>/srv</cwd>\n</execute_command>"
             )

@@ -1,4 +1,4 @@
-"""Values end where they end: in every dialect that marks parameters up, and in a second writer's calls."""
+"""The ends of values: in every dialect with marked parameters, and in calls of a second writer."""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ def test_nested_elements_of_a_bare_object_are_typed() -> None:
 
 
 @pytest.mark.parametrize("key", ["line_count", "reason", "description", "execute_command"])
-def test_undeclared_arguments_beside_the_name_may_stand_anywhere(key: str) -> None:
+def test_undeclared_arguments_beside_the_name_may_be_anywhere(key: str) -> None:
     for pairs in (
         [(key, "x"), ("path", "a"), ("content", "b")],
         [("path", "a"), (key, "x"), ("content", "b")],
@@ -326,7 +326,7 @@ def test_undeclared_arguments_beside_the_name_may_stand_anywhere(key: str) -> No
 
 
 @pytest.mark.parametrize(
-    "told",
+    "payload",
     [
         {"name": "write_to_file", "description": "Writes a file", "arguments": {"path": "a", "content": "b"}},
         {"tool": "write_to_file", "description": "Writes a file", "parameters": {"path": "a", "content": "b"}},
@@ -336,9 +336,9 @@ def test_undeclared_arguments_beside_the_name_may_stand_anywhere(key: str) -> No
         {"tool": "write_to_file", "result": "written", "path": "a", "content": "b"},
     ],
 )
-def test_what_is_told_of_a_tool_is_no_call(told: dict[str, Any]) -> None:
+def test_a_tool_definition_is_no_call(payload: dict[str, Any]) -> None:
     tools = [*TOOLS, {"name": "stop", "parameters": {"type": "object", "properties": {"when": {"type": "string"}}}}]
-    for text in (f"```json\n{json.dumps(told)}\n```", json.dumps(told)):
+    for text in (f"```json\n{json.dumps(payload)}\n```", json.dumps(payload)):
         assert not toolglot.read(text, tools=tools).calls
 
 
@@ -359,13 +359,13 @@ def test_an_argument_may_be_called_like_all_of_them() -> None:
     assert dict(found[0]) == {"why": "x", **args}
 
 
-# The writer of the records
+# The writer
 
 MARKED_UP = [dialect.name for dialect in all_dialects() if isinstance(dialect.call.body, TaggedParameters)]
 
 
 @pytest.mark.parametrize("dialect", MARKED_UP)
-def test_what_the_records_write_is_read_with_undeclared_and_reordered_arguments(dialect: str) -> None:
+def test_what_is_written_is_read_with_undeclared_and_reordered_arguments(dialect: str) -> None:
     offered = [Tool(entry["name"], "", entry["parameters"]) for entry in TOOLS]
     for content in CONTENTS:
         for pairs in (

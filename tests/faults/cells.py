@@ -16,7 +16,7 @@ from typing import Final
 
 from faults.client_readers import Outcome, read_answer
 from faults.faulty_upstream import TASK_NAME, faulty_upstream
-from faults.network_faults import NETWORK_FAULTS, UNREACHABLE, End, Fault, Said, Step
+from faults.network_faults import NETWORK_FAULTS, UNREACHABLE, End, Fault, PlannedResponse, Step
 from faults.wire_data import ROOTS, TOOL, WIRES, make_answer, make_request
 
 from toolglot.config import ModelSettings, Settings, Upstream, load
@@ -24,7 +24,7 @@ from toolglot.gateway.telemetry.records import Record
 from toolglot.server.lifecycle import listening
 
 MODES: Final = ("relay", "native", "text")
-"""Without tools; with the tools of the wire; with tools that are taught and called as text."""
+"""Without tools; with the tools of the wire; with tools in the prompt and calls as text."""
 SILENCE: Final = 1.0
 """Seconds after which an upstream is given up that falls silent on purpose."""
 PATIENCE: Final = 40.0
@@ -47,29 +47,29 @@ class Cell:
     count: int = 6
     """Pieces of text in its answer."""
     number: int = 0
-    """Tells it from others of the same kind."""
+    """Distinguishes it from others of the same kind."""
 
     @property
     def name(self) -> str:
-        manner = "stream" if self.stream else "whole"
-        return f"{self.fault}.{self.client}.{self.upstream}.{self.mode}.{manner}.{self.count}.{self.number}"
+        form = "stream" if self.stream else "whole"
+        return f"{self.fault}.{self.client}.{self.upstream}.{self.mode}.{form}.{self.count}.{self.number}"
 
     @classmethod
     def parse(cls, name: str) -> Cell:
-        fault, client, upstream, mode, manner, count, number = name.split(".")
-        return cls(fault, client, upstream, mode, manner == "stream", int(count), int(number))
+        fault, client, upstream, mode, form, count, number = name.split(".")
+        return cls(fault, client, upstream, mode, form == "stream", int(count), int(number))
 
     @property
     def kind(self) -> str:
         """The kind of upstream that it needs."""
         if self.fault in UNREACHABLE:
             return "down"
-        steps = FAULTS[self.fault].make(self.say())
+        steps = FAULTS[self.fault].make(self.plan_response())
         return "mute" if End.HANG in steps or End.DRIP in steps else "up"
 
     @property
     def pieces(self) -> list[str]:
-        """The text of the answer; every piece tells which cell it belongs to."""
+        """The text of the answer; every piece names its cell."""
         return [f"{self.name}#{number} " for number in range(self.count)]
 
     @property
@@ -84,17 +84,17 @@ class Cell:
         call = json.dumps({"name": TOOL, "arguments": self.arguments})
         return ["\n<tool_call>\n", call[:20], call[20:], "\n</tool_call>"]
 
-    def say(self) -> Said:
-        """What the upstream says if nothing goes wrong."""
+    def plan_response(self) -> PlannedResponse:
+        """The response of the upstream without a fault."""
         call = (TOOL, self.arguments) if self.mode == "native" else None
         pieces = [*self.pieces, *self.written]
-        return Said(self.upstream, self.stream, make_answer(self.upstream, pieces, call, stream=self.stream))
+        return PlannedResponse(self.upstream, self.stream, make_answer(self.upstream, pieces, call, stream=self.stream))
 
 
 def play(model: str) -> Iterable[Step]:
     """The steps of the upstream that was asked for a model."""
     cell = Cell.parse(model)
-    return FAULTS[cell.fault].make(cell.say())
+    return FAULTS[cell.fault].make(cell.plan_response())
 
 
 def settle(port: int, closed_port: int) -> Settings:
@@ -108,7 +108,9 @@ def settle(port: int, closed_port: int) -> Settings:
             for mode in MODES:
                 named = f"{kind}.{mode}.{wire}.*"
                 how = "text" if mode == "text" else "native"
-                models.append(ModelSettings(named, upstream=f"{kind}-{wire}", model="*", mode=how, dialect="hermes"))
+                models.append(
+                    ModelSettings(name=named, upstream=f"{kind}-{wire}", model="*", mode=how, dialect="hermes")
+                )
 
     return replace(settings, upstreams=tuple(upstreams), models=tuple(models))
 
@@ -118,12 +120,12 @@ class Records(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
-        self.told: dict[str, Record] = {}
+        self.by_request: dict[str, Record] = {}
         self.complaints: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         if isinstance(record.msg, Record):
-            self.told[record.msg.request_id] = record.msg
+            self.by_request[record.msg.request_id] = record.msg
         elif record.levelno >= logging.WARNING:
             self.complaints.append(self.format(record))
 
@@ -143,17 +145,17 @@ def recording() -> Iterator[Records]:
 
 
 async def exchange(port: int, path: str, body: bytes, request_id: str) -> tuple[int, bytes, bool]:
-    """Ask over a connection of its own: status, body, and whether HTTP says that this was all."""
+    """Ask over a new connection: status, body, and whether the body is complete according to HTTP."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: {request_id}\r\nContent-Length: {len(body)}\r\n\r\n"
         writer.write(head.encode() + body)
-        told = (await reader.readuntil(b"\r\n\r\n")).lower()
-        status = int(told.split()[1])
-        if b"transfer-encoding: chunked" in told:
+        received = (await reader.readuntil(b"\r\n\r\n")).lower()
+        status = int(received.split()[1])
+        if b"transfer-encoding: chunked" in received:
             return status, *await read_chunks(reader)
-        found = re.search(rb"content-length: (\d+)", told)
-        assert found is not None, told
+        found = re.search(rb"content-length: (\d+)", received)
+        assert found is not None, received
         try:
             return status, await reader.readexactly(int(found[1])), True
         except asyncio.IncompleteReadError as error:
@@ -163,13 +165,13 @@ async def exchange(port: int, path: str, body: bytes, request_id: str) -> tuple[
 
 
 async def read_chunks(reader: asyncio.StreamReader) -> tuple[bytes, bool]:
-    told = b""
+    received = b""
     with suppress(asyncio.IncompleteReadError, ConnectionError, ValueError):
         while size := int(await reader.readuntil(b"\r\n"), 16):
-            told += (await reader.readexactly(size + 2))[:-2]
+            received += (await reader.readexactly(size + 2))[:-2]
         await reader.readexactly(2)
-        return told, True
-    return told, False
+        return received, True
+    return received, False
 
 
 async def run_cell(cell: Cell, port: int) -> Outcome:
@@ -177,12 +179,12 @@ async def run_cell(cell: Cell, port: int) -> Outcome:
     path, body = make_request(cell.client, model, stream=cell.stream, tools=cell.mode != "relay")
     try:
         async with asyncio.timeout(TIME_LIMIT):
-            status, told, complete = await exchange(port, path, json.dumps(body).encode(), cell.name)
+            status, encoded, complete = await exchange(port, path, json.dumps(body).encode(), cell.name)
     except TimeoutError:
         return Outcome("endless")
     except (ConnectionError, asyncio.IncompleteReadError) as error:
         return Outcome("cut", why=repr(error))
-    return read_answer(cell.client, status, told, stream=cell.stream, complete=complete)
+    return read_answer(cell.client, status, encoded, stream=cell.stream, complete=complete)
 
 
 def judge(cell: Cell, outcome: Outcome, record: Record | None) -> str:
@@ -198,22 +200,22 @@ def judge(cell: Cell, outcome: Outcome, record: Record | None) -> str:
     whole = "".join(cell.pieces).strip()
     calls = [] if cell.mode == "relay" else [(TOOL, cell.arguments)]
     if outcome.end == "ok" and (outcome.text.strip(), outcome.calls) != (whole, calls):
-        return f"the answer is not what was said: {outcome.text!r} {outcome.calls}"
+        return f"the answer differs from the plan: {outcome.text!r} {outcome.calls}"
     if not "".join([*cell.pieces, *cell.written]).startswith(outcome.text.strip()):
-        return f"the text was never said: {outcome.text!r}"
+        return f"the text is not in the plan: {outcome.text!r}"
     return judge_record(outcome, record, may_fail=len(expected) > 1)
 
 
 def judge_record(outcome: Outcome, record: Record | None, *, may_fail: bool) -> str:
-    """Whether the record tells the same as the client saw. ``may_fail``: it may tell of a fault behind the end."""
+    """Whether the record agrees with what the client saw. ``may_fail``: it may have a fault after the end."""
     if record is None:
         return "there is no record"
     if outcome.end == "ok" and (record.status != 200 or (record.error and not may_fail)):
-        return f"the record tells {record.status} {record.error!r} of an answer that is fine"
+        return f"the record has {record.status} {record.error!r} for an answer that is fine"
     if outcome.end in ("error", "error_event") and not record.error:
-        return f"the record ({record.status}, finish {record.finish!r}) tells no error"
+        return f"the record ({record.status}, finish {record.finish!r}) has no error"
     if outcome.end == "error" and record.status != outcome.status:
-        return f"the record tells {record.status}, the client {outcome.status}"
+        return f"the record has {record.status}, the client {outcome.status}"
     return ""
 
 
@@ -278,12 +280,12 @@ async def count_left(before: int) -> int:
 
 
 async def find_record(records: Records, name: str) -> Record | None:
-    """The record is told right behind the last byte."""
+    """The record is written right after the last byte."""
     for _ in range(100):
-        if name in records.told:
+        if name in records.by_request:
             break
         await asyncio.sleep(0.01)
-    return records.told.get(name)
+    return records.by_request.get(name)
 
 
 def plan(client: str, upstream: str, faults: Iterable[str] = tuple(FAULTS)) -> list[Cell]:

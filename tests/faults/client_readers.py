@@ -1,7 +1,6 @@
-"""Strict clients of every wire, which use none of toolglot's decoders: what an answer amounts to, and how it ended.
+"""Strict clients of every wire, which use none of toolglot's decoders: the content of an answer, and how it ended.
 
-An answer ends in one of these ways: ``ok``; ``truncated`` (the wire says that the limit cut it); ``error`` (an HTTP error
-in the words of the wire); ``error_event`` (an error inside of a stream); ``cut`` (the connection broke, visibly);
+An answer ends in one of these ways: ``ok``; ``truncated`` (the wire says that the limit cut it); ``error`` (an HTTP error in the format of the wire); ``error_event`` (an error inside of a stream); ``cut`` (the connection broke, visibly);
 ``unfinished`` (everything was fine but for the end, which is missing); ``bad_call`` (a call whose arguments no client can
 read, which is how a call is taken back that had begun to stream); ``malformed`` (nothing a client could read).
 """
@@ -32,7 +31,7 @@ class Outcome:
 
 
 def read_answer(wire: str, status: int, body: bytes, *, stream: bool, complete: bool) -> Outcome:
-    """``complete``: whether HTTP says that this was all."""
+    """``complete``: whether the body is complete according to HTTP."""
     outcome = Outcome("unfinished", status=status)
     try:
         if status >= 400:
@@ -52,19 +51,19 @@ def read_answer(wire: str, status: int, body: bytes, *, stream: bool, complete: 
     return outcome
 
 
-def check_error(wire: str, told: Any) -> None:
-    error = told["error"]
+def check_error(wire: str, expected: Any) -> None:
+    error = expected["error"]
     message = error if wire == "ollama" else error["message"]
     if not isinstance(message, str) or not message:
         raise MalformedError("an error without a message")
-    if wire == "anthropic_messages" and (told["type"] != "error" or not error["type"]):
+    if wire == "anthropic_messages" and (expected["type"] != "error" or not error["type"]):
         raise MalformedError("no error of this wire")
     if wire == "gemini" and not (isinstance(error["code"], int) and error["status"]):
         raise MalformedError("no error of this wire")
 
 
 def _events(wire: str, body: bytes) -> Iterator[Any]:
-    """The events of a stream; what is not ended by a blank line is lost, as the standard says."""
+    """The events of a stream; what is not ended by a blank line is lost, as the standard requires."""
     if wire == "ollama":
         lines = body.split(b"\n")
         if lines[-1]:
@@ -74,8 +73,8 @@ def _events(wire: str, body: bytes) -> Iterator[Any]:
     *events, rest = body.replace(b"\r\n", b"\n").split(b"\n\n")
     for event in events:
         data = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:")]
-        if told := b"\n".join(data):
-            yield told if told == b"[DONE]" else json.loads(told)
+        if received := b"\n".join(data):
+            yield received if received == b"[DONE]" else json.loads(received)
     if rest.strip():
         raise MalformedError("the last event is not ended")
 
@@ -113,8 +112,8 @@ def _read_chat_stream(events: Iterator[Any], out: Outcome) -> None:
         out.calls = [_finish_call(*call) for call in calls.values()]
 
 
-def _read_chat_body(told: Any, out: Outcome) -> None:
-    (choice,) = told["choices"]
+def _read_chat_body(expected: Any, out: Outcome) -> None:
+    (choice,) = expected["choices"]
     message = choice["message"]
     out.text = message.get("content") or ""
     out.calls = [
@@ -142,13 +141,13 @@ def _read_responses_stream(events: Iterator[Any], out: Outcome) -> None:
                 out.end = "error_event"
 
 
-def _read_responses_body(told: Any, out: Outcome) -> None:
-    for item in told["output"]:
+def _read_responses_body(expected: Any, out: Outcome) -> None:
+    for item in expected["output"]:
         if item["type"] == "message":
             out.text += "".join(part["text"] for part in item["content"] if part["type"] == "output_text")
         elif item["type"] == "function_call":
             out.calls.append(_finish_call(item["name"], item["arguments"]))
-    out.end = {"completed": "ok", "incomplete": "truncated", "failed": "error"}[told["status"]]
+    out.end = {"completed": "ok", "incomplete": "truncated", "failed": "error"}[expected["status"]]
 
 
 def _read_anthropic_stream(events: Iterator[Any], out: Outcome) -> None:
@@ -180,13 +179,13 @@ def _read_anthropic_stream(events: Iterator[Any], out: Outcome) -> None:
         out.calls = [_finish_call(blocks[at]["name"], written[at]) for at in calls]
 
 
-def _read_anthropic_body(told: Any, out: Outcome) -> None:
-    for block in told["content"]:
+def _read_anthropic_body(expected: Any, out: Outcome) -> None:
+    for block in expected["content"]:
         if block["type"] == "text":
             out.text += block["text"]
         elif block["type"] == "tool_use":
             out.calls.append((block["name"], block["input"]))
-    out.end = {None: "unfinished", "max_tokens": "truncated"}.get(told["stop_reason"], "ok")
+    out.end = {None: "unfinished", "max_tokens": "truncated"}.get(expected["stop_reason"], "ok")
 
 
 def _read_gemini_stream(events: Iterator[Any], out: Outcome) -> None:
@@ -200,8 +199,8 @@ def _read_gemini_stream(events: Iterator[Any], out: Outcome) -> None:
             _read_gemini_body(event, out)
 
 
-def _read_gemini_body(told: Any, out: Outcome) -> None:
-    (candidate,) = told["candidates"]
+def _read_gemini_body(expected: Any, out: Outcome) -> None:
+    (candidate,) = expected["candidates"]
     for part in candidate.get("content", {}).get("parts", ()):
         if "functionCall" in part:
             out.calls.append((part["functionCall"]["name"], part["functionCall"].get("args", {})))
@@ -223,12 +222,12 @@ def _read_ollama_stream(events: Iterator[Any], out: Outcome) -> None:
             _read_ollama_body(event, out)
 
 
-def _read_ollama_body(told: Any, out: Outcome) -> None:
-    message = told["message"]
+def _read_ollama_body(expected: Any, out: Outcome) -> None:
+    message = expected["message"]
     out.text += message["content"]
     out.calls += [(call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls") or ()]
-    if told["done"]:
-        out.end = "truncated" if told["done_reason"] == "length" else "ok"
+    if expected["done"]:
+        out.end = "truncated" if expected["done_reason"] == "length" else "ok"
 
 
 STREAM_READERS: Final[Mapping[str, Callable[[Iterator[Any], Outcome], None]]] = {

@@ -1,4 +1,4 @@
-"""An upstream on a raw socket that does what a fault says, byte for byte. The model that is asked for names the cell."""
+"""An upstream on a raw socket that sends the bytes of a fault. The model name of the request is the cell."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def faulty_upstream(script: Script) -> AsyncIterator[int]:
     """Serve on a free port while the context lasts; the port."""
     tasks: set[asyncio.Task[None]] = set()
 
-    async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         task.set_name(TASK_NAME)
@@ -40,7 +40,7 @@ async def faulty_upstream(script: Script) -> AsyncIterator[int]:
             tasks.discard(task)
             writer.close()
 
-    server = await asyncio.start_server(meet, "127.0.0.1", 0, limit=1 << 22)
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, limit=1 << 22)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:

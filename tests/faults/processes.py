@@ -1,4 +1,4 @@
-"""Commands of toolglot as processes of their own, whose log goes to a file so that a full pipe never holds them up."""
+"""Commands of toolglot as processes. Their log goes to a file, because a full pipe would block them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much is tried: enough for every change here; more by environment variables, each named as the value it sets."""
+"""Sizes of the fault tests; environment variables of the same names change them."""
 
 from __future__ import annotations
 

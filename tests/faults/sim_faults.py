@@ -1,4 +1,4 @@
-"""What a client must get of each fault of the simulated model, by mode. Damage of what a call says may end in any honest way."""
+"""What a client must receive for each fault of the simulated model, by mode. A damaged call may end in any honest way."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from toolglot.sim.faults import FAULTS
 
 Ends = frozenset[str]
 OK: Final = frozenset({"ok"})
-TOLD: Final = frozenset({"error", "error_event"})
-CUT: Final = TOLD | {"truncated"}
+FAILURES: Final = frozenset({"error", "error_event"})
+CUT: Final = FAILURES | {"truncated"}
 HONEST: Final = OK | CUT
 
 HARMLESS: Final = (
@@ -27,32 +27,32 @@ LOST: Final = ("reset", "hang_before_headers", "hang_after_headers", "empty_answ
 BROKEN_STREAM: Final = ("bad_frame", "error_after_first", "event_error", "cut_mid_call", "hang_mid")
 """A stream does not come whole; a whole answer may."""
 UNTOLD_END: Final = ("no_finish",)
-"""The stream says that it is over, but not why."""
+"""The stream ends without a finish reason."""
 NATIVE_ONLY: Final = ("no_tools_400", "no_parser_400", "parse_500", "parse_error", "parse_error_late")
 """The upstream cannot do native tools: an error where they are asked for, nothing else."""
 
 
 def _expect() -> dict[str, Mapping[tuple[str, bool], Ends]]:
-    told: dict[str, Mapping[tuple[str, bool], Ends]] = {}
-    manners = [(mode, stream) for mode in ("relay", "native", "text") for stream in (True, False)]
+    payload: dict[str, Mapping[tuple[str, bool], Ends]] = {}
+    modes = [(mode, stream) for mode in ("relay", "native", "text") for stream in (True, False)]
     for fault in ("none", *FAULTS):
         if fault in HARMLESS:
-            told[fault] = dict.fromkeys(manners, OK)
+            payload[fault] = dict.fromkeys(modes, OK)
         elif fault in REFUSED:
-            told[fault] = dict.fromkeys(manners, frozenset({"error"}))
+            payload[fault] = dict.fromkeys(modes, frozenset({"error"}))
         elif fault in LOST:
-            told[fault] = dict.fromkeys(manners, TOLD)
+            payload[fault] = dict.fromkeys(modes, FAILURES)
         elif fault in BROKEN_STREAM:
-            told[fault] = {(mode, stream): CUT if stream else HONEST for mode, stream in manners}
+            payload[fault] = {(mode, stream): CUT if stream else HONEST for mode, stream in modes}
         elif fault in UNTOLD_END:
-            told[fault] = dict.fromkeys(manners, HONEST)
+            payload[fault] = dict.fromkeys(modes, HONEST)
         elif fault in NATIVE_ONLY:
-            told[fault] = {(mode, stream): HONEST if mode == "native" else OK for mode, stream in manners}
+            payload[fault] = {(mode, stream): HONEST if mode == "native" else OK for mode, stream in modes}
         elif fault == "length":
-            told[fault] = dict.fromkeys(manners, CUT)
+            payload[fault] = dict.fromkeys(modes, CUT)
         else:
-            told[fault] = {(mode, stream): OK if mode == "relay" else HONEST for mode, stream in manners}
-    return told
+            payload[fault] = {(mode, stream): OK if mode == "relay" else HONEST for mode, stream in modes}
+    return payload
 
 
 EXPECTED: Final = _expect()

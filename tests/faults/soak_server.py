@@ -1,4 +1,4 @@
-"""A gateway as a process that tells, for each line on its standard input, what it holds: memory, descriptors and tasks."""
+"""A gateway as a process that reports memory, descriptors and tasks for each line on its standard input."""
 
 from __future__ import annotations
 

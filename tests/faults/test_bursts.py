@@ -1,4 +1,4 @@
-"""Bursts of connections: with a signal in the middle of them, and what becomes of those that never say anything."""
+"""Bursts of connections: with a signal in the middle, and connections that never send anything."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.gateway import ASK, gateway
 from toolglot.server import http_connection, listener
 
 STREAMS = 20
-"""Connections of each burst that ask for a stream; of the others, half are idle and half say only a part."""
+"""Connections of each burst that ask for a stream; of the others, half are idle and half send only a part."""
 DRAIN = 15
 HEAD = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n"
 HALF_HEAD, HALF_BODY = HEAD[:50].encode(), HEAD.format(1000).encode() + b'{"model": '
@@ -41,14 +41,14 @@ async def stream(port: int) -> str:
     except (ConnectionError, asyncio.IncompleteReadError):
         return "refused"
     else:
-        told, complete = await read_chunks(reader)
-        return read_answer("openai_chat", int(head.split()[1]), told, stream=True, complete=complete).end
+        received, complete = await read_chunks(reader)
+        return read_answer("openai_chat", int(head.split()[1]), received, stream=True, complete=complete).end
     finally:
         writer.close()
 
 
-async def say(port: int, words: bytes) -> asyncio.StreamWriter | None:
-    """A connection that says something and waits."""
+async def plan_response(port: int, words: bytes) -> asyncio.StreamWriter | None:
+    """A connection that sends data and waits."""
     try:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(words)
@@ -63,7 +63,7 @@ async def burst(
     """All at once; those that only wait."""
     streams += [asyncio.create_task(stream(port)) for _ in range(STREAMS // 2)]
     words = (b"", HALF_HEAD, b"", HALF_BODY)
-    silent = [asyncio.create_task(say(port, words[number % 4])) for number in range(CONNECTIONS - STREAMS)]
+    silent = [asyncio.create_task(plan_response(port, words[number % 4])) for number in range(CONNECTIONS - STREAMS)]
     await asyncio.wait(silent, return_when=asyncio.FIRST_COMPLETED)
     in_the_middle()
     streams += [asyncio.create_task(stream(port)) for _ in range(STREAMS // 2)]
@@ -123,7 +123,7 @@ def test_a_signal_in_the_middle_of_bursts_cuts_no_stream(tmp_path: Path) -> None
             assert "Traceback" not in server.log.read_text()
 
 
-def test_those_that_say_nothing_are_left_on_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_clients_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
     allow_connections(8 * CONNECTIONS)
     monkeypatch.setattr(http_connection, "IDLE_TIMEOUT", 1.0)
     monkeypatch.setattr(http_connection, "INPUT_TIMEOUT", 1.0)

@@ -11,7 +11,7 @@ from faults.wire_data import WIRES
 
 @pytest.mark.parametrize("upstream", WIRES)
 @pytest.mark.parametrize("client", WIRES)
-def test_every_fault_is_told_as_what_it_is(client: str, upstream: str) -> None:
+def test_every_fault_has_the_expected_outcome(client: str, upstream: str) -> None:
     cells = plan(client, upstream)
     assert len(cells) == 6 * len(FAULTS)
     wrong = asyncio.run(run_cells(cells))

@@ -1,4 +1,4 @@
-"""Workers that are killed under load: they are replaced, and what their clients got is visibly cut at worst."""
+"""Workers that are killed under load: they are replaced, and their clients see at worst a truncated answer."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ CLIENTS = 12
 async def ask(port: int, *, stream: bool) -> str:
     path, body = make_request("openai_chat", "sim", stream=stream, tools=True)
     try:
-        status, told, complete = await exchange(port, path, json.dumps(body).encode(), "x")
+        status, encoded, complete = await exchange(port, path, json.dumps(body).encode(), "x")
     except (OSError, asyncio.IncompleteReadError):
         return "cut"
-    return read_answer("openai_chat", status, told, stream=stream, complete=complete).end
+    return read_answer("openai_chat", status, encoded, stream=stream, complete=complete).end
 
 
 async def load(server: int, port: int) -> list[str]:

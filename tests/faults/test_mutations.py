@@ -1,4 +1,4 @@
-"""Mutated requests at every endpoint: each gets an answer or an error in the words of its wire, and never a 500."""
+"""Mutated requests at every endpoint: each gets an answer or an error in its wire, and never a 500."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXTRAS = {
     "/v1/models": "openai_chat",
     "/nowhere": "openai_chat",
 }
-"""Further endpoints, and the wire in which they tell errors."""
+"""Further endpoints, and the wire of their errors."""
 
 STRANGE: tuple[Any, ...] = (
     None, True, False, 0, -1, 1.5, 1e308, 10**30, "", "\x00", "\ud800", "x" * 5000, [], {}, [[]], {"": {}}, [None],
@@ -138,7 +138,9 @@ def mutate(wire: str, model: str, chance: random.Random) -> tuple[str, bytes]:
 def answer_anything(model: str) -> list[Step]:
     """An answer for any model; its first words name the wire."""
     wire = next((wire for wire in WIRES if wire in model), WIRES[0])
-    return list(NETWORK_FAULTS["usual_sized"].make(Cell("usual_sized", wire, wire, "native", "stream" in model).say()))
+    return list(
+        NETWORK_FAULTS["usual_sized"].make(Cell("usual_sized", wire, wire, "native", "stream" in model).plan_response())
+    )
 
 
 @asynccontextmanager
@@ -152,7 +154,7 @@ async def send(port: int, path: str, data: bytes, wire: str) -> str:
     """What is wrong with the answer."""
     try:
         async with asyncio.timeout(20):
-            status, told, complete = await exchange(port, path, data, "x")
+            status, received, complete = await exchange(port, path, data, "x")
     except (TimeoutError, ConnectionError, asyncio.IncompleteReadError) as error:
         return repr(error)
     if not complete:
@@ -160,11 +162,11 @@ async def send(port: int, path: str, data: bytes, wire: str) -> str:
     if status < 400:
         return ""
     if status >= 500 and status not in (502, 504):
-        return f"{status} {told[:200]!r}"
+        return f"{status} {received[:200]!r}"
     try:
-        check_error(wire, json.loads(told))
+        check_error(wire, json.loads(received))
     except Exception as error:
-        return f"{status} {told[:200]!r} is no error of {wire}: {error!r}"
+        return f"{status} {received[:200]!r} is no error of {wire}: {error!r}"
     return ""
 
 
@@ -221,8 +223,8 @@ def test_requests_that_broke_once(name: str) -> None:
                 path, body = make_request(
                     wire, f"up.{mode}.anthropic_messages.anthropic_messages", stream=False, tools=True
                 )
-                status, told, _ = await exchange(port, path, json.dumps(body | fields).encode(), "x")
-                assert status == expected, told
+                status, encoded, _ = await exchange(port, path, json.dumps(body | fields).encode(), "x")
+                assert status == expected, encoded
             assert not records.complaints
 
     asyncio.run(run())

@@ -35,7 +35,11 @@ async def simulated() -> AsyncIterator[tuple[int, Records]]:
             upstreams = [replace(upstream, name=kind, read_timeout=timeout) for kind, timeout in TIMEOUTS.items()]
             models = [
                 ModelSettings(
-                    f"{kind}.{mode}.*", kind, "*", mode="text" if mode == "text" else "native", dialect="hermes"
+                    name=f"{kind}.{mode}.*",
+                    upstream=kind,
+                    model="*",
+                    mode="text" if mode == "text" else "native",
+                    dialect="hermes",
                 )
                 for kind in TIMEOUTS
                 for mode in MODES
@@ -53,12 +57,12 @@ async def ask(port: int, client: str, row: Row) -> Outcome:
     path, body = make_request(client, model, stream=stream, tools=mode != "relay")
     try:
         async with asyncio.timeout(TIME_LIMIT):
-            status, told, complete = await exchange(port, path, json.dumps(body).encode(), name_row(client, row))
+            status, encoded, complete = await exchange(port, path, json.dumps(body).encode(), name_row(client, row))
     except TimeoutError:
         return Outcome("endless")
     except (ConnectionError, asyncio.IncompleteReadError) as error:
         return Outcome("cut", why=repr(error))
-    return read_answer(client, status, told, stream=stream, complete=complete)
+    return read_answer(client, status, encoded, stream=stream, complete=complete)
 
 
 def name_row(client: str, row: Row) -> str:
@@ -91,7 +95,7 @@ def judge(row: Row, outcome: Outcome, error: str | None) -> str:
 
 
 @pytest.mark.parametrize("client", WIRES)
-def test_faults_of_the_model_are_told_as_what_they_are(client: str) -> None:
+def test_faults_of_the_model_have_the_expected_outcome(client: str) -> None:
     wrong: list[str] = []
 
     async def run() -> None:

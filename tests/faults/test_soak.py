@@ -1,7 +1,6 @@
 """A soak: all faults at random for a while; afterwards memory, descriptors and tasks are what they were.
 
-No request is like another: tools, models, keys and texts are new each time, or come again as those of an agent do, and
-some clients leave in the middle. Whatever is kept for one of them and never let go shows.
+No request is like another: tools, models, keys and texts are new each time, or come again as those of an agent do, and some clients disconnect early. Any leak shows.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ def count(server: Running) -> dict[str, int]:
     assert server.process.stdin is not None and server.process.stdout is not None
     server.process.stdin.write("count\n")
     server.process.stdin.flush()
-    told: dict[str, int] = json.loads(server.process.stdout.readline())
-    return told
+    payload: dict[str, int] = json.loads(server.process.stdout.readline())
+    return payload
 
 
 def rename(listed: list[dict[str, Any]], number: int) -> None:
@@ -115,11 +114,11 @@ async def load(port: int, seconds: float, chance: random.Random, first: int = 0)
 async def settle_down(server: Running, start: dict[str, int]) -> dict[str, int]:
     """The counts when idle connections have been closed."""
     for _ in range(60):
-        told = await asyncio.to_thread(count, server)
-        if told["descriptors"] <= start["descriptors"] and told["tasks"] <= start["tasks"]:
+        received = await asyncio.to_thread(count, server)
+        if received["descriptors"] <= start["descriptors"] and received["tasks"] <= start["tasks"]:
             break
         await asyncio.sleep(0.25)
-    return told
+    return received
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs the process table of Linux")
@@ -136,10 +135,10 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
                 warm = await settle_down(server, start)
                 done = await load(server.port, SOAK_SECONDS / 3, chance, done)
                 end = await settle_down(server, start)
-                told = f"after {done} requests: {start} {warm} {end}"
-                print(told)
-                assert (end["descriptors"], end["tasks"]) == (start["descriptors"], start["tasks"]), told
-                assert end["memory"] <= warm["memory"] * GROWTH, told
+                received = f"after {done} requests: {start} {warm} {end}"
+                print(received)
+                assert (end["descriptors"], end["tasks"]) == (start["descriptors"], start["tasks"]), received
+                assert end["memory"] <= warm["memory"] * GROWTH, received
                 assert not (tmp_path / "log").read_text()
 
     asyncio.run(run())

@@ -1,6 +1,6 @@
 """Requests and upstream answers of every wire, written by hand: nothing here uses toolglot's own encoders.
 
-An answer is a list of network events. ``content`` of them come before the first one that says that the answer is over.
+An answer is a list of network events. ``content`` of them come before the first one that ends the answer.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ ROOTS: Final = dict.fromkeys(WIRES, "/v1") | {"gemini": "/v1beta", "ollama": "/a
 
 TOOL: Final = "read"
 SCHEMA: Final = {"type": "object", "properties": {"filePath": {"type": "string"}}, "required": ["filePath"]}
-TOLD: Final = {"name": TOOL, "description": "Read a file"}
+DESCRIPTION: Final = {"name": TOOL, "description": "Read a file"}
 
 Call = tuple[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """All that an upstream says, in the words of one wire."""
+    """The whole response of an upstream, in one wire."""
 
     events: tuple[bytes, ...]
     content: int
@@ -35,7 +35,7 @@ class Answer:
 def make_request(wire: str, model: str, *, stream: bool, tools: bool) -> tuple[str, dict[str, Any]]:
     """Path and body of a request."""
     message = {"role": "user", "content": "Read the file."}
-    functions = [{"type": "function", "function": {**TOLD, "parameters": SCHEMA}}]
+    functions = [{"type": "function", "function": {**DESCRIPTION, "parameters": SCHEMA}}]
     plain: dict[str, Any] = {"model": model, "messages": [message], "stream": stream}
     match wire:
         case "openai_chat":
@@ -43,13 +43,13 @@ def make_request(wire: str, model: str, *, stream: bool, tools: bool) -> tuple[s
         case "ollama":
             return "/api/chat", plain | ({"tools": functions} if tools else {})
         case "anthropic_messages":
-            offered = {"tools": [{**TOLD, "input_schema": SCHEMA}]} if tools else {}
+            offered = {"tools": [{**DESCRIPTION, "input_schema": SCHEMA}]} if tools else {}
             return "/v1/messages", {**plain, "max_tokens": 1000, **offered}
         case "openai_responses":
-            offered = {"tools": [{"type": "function", **TOLD, "parameters": SCHEMA}]} if tools else {}
+            offered = {"tools": [{"type": "function", **DESCRIPTION, "parameters": SCHEMA}]} if tools else {}
             return "/v1/responses", {"model": model, "input": [message], "stream": stream, **offered}
         case "gemini":
-            declared = {"tools": [{"functionDeclarations": [{**TOLD, "parameters": SCHEMA}]}]} if tools else {}
+            declared = {"tools": [{"functionDeclarations": [{**DESCRIPTION, "parameters": SCHEMA}]}]} if tools else {}
             method = "streamGenerateContent?alt=sse" if stream else "generateContent"
             contents = [{"role": "user", "parts": [{"text": message["content"]}]}]
             return f"/v1beta/models/{model}:{method}", {"contents": contents, **declared}
@@ -80,10 +80,10 @@ def _chat_stream(pieces: Sequence[str], call: Call | None) -> Answer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
 
-    told = [chunk({"role": "assistant", "content": ""}), *(chunk({"content": piece}) for piece in pieces)]
+    received = [chunk({"role": "assistant", "content": ""}), *(chunk({"content": piece}) for piece in pieces)]
     if call:
         first, second = _halves(call)
-        told.append(
+        received.append(
             chunk(
                 {
                     "tool_calls": [
@@ -97,9 +97,9 @@ def _chat_stream(pieces: Sequence[str], call: Call | None) -> Answer:
                 }
             )
         )
-        told.append(chunk({"tool_calls": [{"index": 0, "function": {"arguments": second}}]}))
+        received.append(chunk({"tool_calls": [{"index": 0, "function": {"arguments": second}}]}))
     end = _sse(chunk({}, "tool_calls" if call else "stop"))
-    return Answer((*_sse(*told), *end, b"data: [DONE]\n\n"), len(told))
+    return Answer((*_sse(*received), *end, b"data: [DONE]\n\n"), len(received))
 
 
 def _chat_body(text: str, call: Call | None) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _responses_stream(pieces: Sequence[str], call: Call | None) -> Answer:
     begun = body | {"status": "in_progress", "output": []}
     where = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
     empty = {"type": "output_text", "text": "", "annotations": []}
-    told: list[dict[str, Any]] = [
+    payload: list[dict[str, Any]] = [
         {"type": "response.created", "response": begun},
         {
             "type": "response.output_item.added",
@@ -162,7 +162,7 @@ def _responses_stream(pieces: Sequence[str], call: Call | None) -> Answer:
     if call:
         first, second = _halves(call)
         item, at = body["output"][1], {"item_id": "fc_1", "output_index": 1}
-        told += [
+        payload += [
             {
                 "type": "response.output_item.added",
                 "output_index": 1,
@@ -174,8 +174,8 @@ def _responses_stream(pieces: Sequence[str], call: Call | None) -> Answer:
             {"type": "response.output_item.done", "output_index": 1, "item": item},
         ]
     end = {"type": "response.completed", "response": body}
-    numbered = [one | {"sequence_number": number} for number, one in enumerate([*told, end])]
-    return Answer(tuple(_sse(*numbered, named=True)), len(told))
+    numbered = [one | {"sequence_number": number} for number, one in enumerate([*payload, end])]
+    return Answer(tuple(_sse(*numbered, named=True)), len(payload))
 
 
 def _anthropic_body(text: str, call: Call | None) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def _anthropic_body(text: str, call: Call | None) -> dict[str, Any]:
 
 def _anthropic_stream(pieces: Sequence[str], call: Call | None) -> Answer:
     body = _anthropic_body("", call)
-    told: list[dict[str, Any]] = [
+    payload: list[dict[str, Any]] = [
         {"type": "message_start", "message": body | {"content": [], "stop_reason": None}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
         *(
@@ -208,12 +208,12 @@ def _anthropic_stream(pieces: Sequence[str], call: Call | None) -> Answer:
         {"type": "content_block_stop", "index": 0},
     ]
     if call:
-        told.append({"type": "content_block_start", "index": 1, "content_block": body["content"][1] | {"input": {}}})
-        told += [
+        payload.append({"type": "content_block_start", "index": 1, "content_block": body["content"][1] | {"input": {}}})
+        payload += [
             {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": half}}
             for half in _halves(call)
         ]
-        told.append({"type": "content_block_stop", "index": 1})
+        payload.append({"type": "content_block_stop", "index": 1})
     end: list[dict[str, Any]] = [
         {
             "type": "message_delta",
@@ -222,7 +222,7 @@ def _anthropic_stream(pieces: Sequence[str], call: Call | None) -> Answer:
         },
         {"type": "message_stop"},
     ]
-    return Answer(tuple(_sse(*told, *end, named=True)), len(told))
+    return Answer(tuple(_sse(*payload, *end, named=True)), len(payload))
 
 
 def _gemini_body(text: str, call: Call | None, finish: str | None = "STOP") -> dict[str, Any]:
@@ -237,10 +237,10 @@ def _gemini_body(text: str, call: Call | None, finish: str | None = "STOP") -> d
 
 
 def _gemini_stream(pieces: Sequence[str], call: Call | None) -> Answer:
-    told = [_gemini_body(piece, None, None) for piece in pieces]
+    received = [_gemini_body(piece, None, None) for piece in pieces]
     if call:
-        told.append(_gemini_body("", call, None))
-    return Answer(tuple(_sse(*told, _gemini_body("", None))), len(told))
+        received.append(_gemini_body("", call, None))
+    return Answer(tuple(_sse(*received, _gemini_body("", None))), len(received))
 
 
 def _ollama_body(text: str, call: Call | None, *, done: bool = True) -> dict[str, Any]:
@@ -252,11 +252,11 @@ def _ollama_body(text: str, call: Call | None, *, done: bool = True) -> dict[str
 
 
 def _ollama_stream(pieces: Sequence[str], call: Call | None) -> Answer:
-    told = [_ollama_body(piece, None, done=False) for piece in pieces]
+    received = [_ollama_body(piece, None, done=False) for piece in pieces]
     if call:
-        told.append(_ollama_body("", call, done=False))
-    lines = [json.dumps(one).encode() + b"\n" for one in (*told, _ollama_body("", None))]
-    return Answer(tuple(lines), len(told))
+        received.append(_ollama_body("", call, done=False))
+    lines = [json.dumps(one).encode() + b"\n" for one in (*received, _ollama_body("", None))]
+    return Answer(tuple(lines), len(received))
 
 
 def _halves(call: Call) -> tuple[str, str]:

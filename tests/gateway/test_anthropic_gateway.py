@@ -1,5 +1,5 @@
-"""The Messages wire at both ends of a gateway: agents that speak it before a model that writes text, and an upstream
-that speaks it behind chat clients."""
+"""The Messages wire at both ends of a gateway: agents that use it before a model that writes text, and an upstream
+that uses it behind chat clients."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_talk_without_tools_is_translated_too(streamed: bool) -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_errors_are_told_in_the_words_of_the_wire(streamed: bool) -> None:
+def test_errors_are_encoded_in_the_wire(streamed: bool) -> None:
     async def fail() -> None:
         async with gateway(mode="text", dialect="hermes") as gate, connect(gate) as client:
             with pytest.raises(InternalServerError) as refused:
@@ -101,7 +101,7 @@ def test_errors_are_told_in_the_words_of_the_wire(streamed: bool) -> None:
     run(fail)
 
 
-# An upstream that speaks the wire, as its documentation shows it
+# An upstream of the wire, as its documentation shows it
 
 HEAD: Any = {"id": "msg_7", "type": "message", "role": "assistant", "model": "claude", "content": [], "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 5, "cache_read_input_tokens": 20, "output_tokens": 1}}  # fmt: skip
 TEXT = {"type": "text", "text": "I read it."}
@@ -180,7 +180,7 @@ def test_a_chat_client_is_answered_by_it() -> None:
             assert asked["tools"][0]["input_schema"]["required"] == ["filePath"]
             assert claude.headers["x-api-key"] == "sk-ant" and "anthropic-version" in claude.headers
             streamed = await gate.ask({**ASK, "stream": True})
-            assert streamed.told == ("I read it.", [("read", '{"filePath": "package.json"}')], "tool_calls")
+            assert streamed.joined == ("I read it.", [("read", '{"filePath": "package.json"}')], "tool_calls")
 
     run(translate)
 
@@ -206,7 +206,7 @@ def test_names_that_the_wire_does_not_know_are_replaced_and_come_back() -> None:
     run(translate)
 
 
-def test_its_failure_in_the_middle_is_told() -> None:
+def test_a_failure_in_the_middle_is_reported() -> None:
     async def fail() -> None:
         async with behind(Claude(failing=True), mode="native") as gate:
             answer = await gate.ask({**ASK, "stream": True})
@@ -238,8 +238,8 @@ def test_one_wire_at_both_ends_is_relayed() -> None:
         }
         async with behind(claude, mode="off") as gate:
             answer = await gate.ask({**body, "tools": []}, "/v1/messages?beta=true", anthropic_beta="context-1")
-            told = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in stream_call())
-            assert answer.body.decode() == told
+            received = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in stream_call())
+            assert answer.body.decode() == received
             assert claude.headers["anthropic-beta"] == "context-1"
         async with behind(claude, mode="native") as gate:
             await gate.ask(body, "/v1/messages")

@@ -1,4 +1,4 @@
-"""What a client is told of an answer whose calls come from two sides: made by the upstream, and read from its text."""
+"""Delivery of answers with calls from two sources: native calls of the upstream, and calls in its text."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ def deliver(events: list[Event], *, single: bool, native: bool, streamed: bool, 
     reader = toolglot.Reader(TOOLS, parallel=not single)
     watch = Telemetry().begin("r", "w")
     delivery = Delivery(reader, watch, DeliveryPlan(single=single, native=native, streamed=streamed))
-    told: list[Event] = []
+    received: list[Event] = []
     for event in events:
         text = event.text if isinstance(event, TextDelta) else ""
         pieces: list[Event] = [TextDelta(text[at : at + size]) for at in range(0, len(text), size)] or [event]
         for piece in pieces:
-            told += delivery.deliver([piece])
-    check_order(told)
-    return told
+            received += delivery.deliver([piece])
+    check_order(received)
+    return received
 
 
 @pytest.mark.parametrize("size", [1000, 3])
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("written", [WRITTEN, AGAIN, CUT, REFUSED], ids=["another", "the same", "cut", "refused"])
-def test_one_call_at_most_whoever_makes_it(written: str, native: bool, streamed: bool, size: int) -> None:
+def test_at_most_one_call_from_any_source(written: str, native: bool, streamed: bool, size: int) -> None:
     events = [*call(0), TextDelta(written), Finished(ENDS.get(written, "tool_calls"))]
-    told = deliver(events, single=True, native=native, streamed=streamed, size=size)
-    started = [event for event in told if isinstance(event, CallStarted)]
+    received = deliver(events, single=True, native=native, streamed=streamed, size=size)
+    started = [event for event in received if isinstance(event, CallStarted)]
     assert [(event.index, event.name) for event in started] == [(0, "read")]
-    assert {event.index for event in told if isinstance(event, CallArguments | CallEnded)} == {0}
-    assert told[-1] == Finished("tool_calls")
+    assert {event.index for event in received if isinstance(event, CallArguments | CallEnded)} == {0}
+    assert received[-1] == Finished("tool_calls")
 
 
 def test_several_calls_are_delivered_where_they_are_wanted() -> None:
     events = [*call(0), TextDelta(WRITTEN), Finished("tool_calls")]
-    told = deliver(events, single=False, native=False, streamed=True, size=3)
-    assert [event.name for event in told if isinstance(event, CallStarted)] == ["read", "write"]
-    assert [event.index for event in told if isinstance(event, CallEnded)] == [0, 1]
+    received = deliver(events, single=False, native=False, streamed=True, size=3)
+    assert [event.name for event in received if isinstance(event, CallStarted)] == ["read", "write"]
+    assert [event.index for event in received if isinstance(event, CallEnded)] == [0, 1]
 
 
 def texts_of_samples() -> list[str]:
@@ -75,8 +75,8 @@ def test_a_native_call_gives_back_every_text_in_its_place() -> None:
     for text in chance.sample(texts_of_samples(), 200):
         at, size = chance.randrange(len(text) + 1), chance.choice([1, 4, 50, 5000])
         events: list[Event] = [TextDelta(text[:at]), *call(0), TextDelta(text[at:]), Finished("tool_calls")]
-        told = deliver(events, single=False, native=True, streamed=True, size=size)
-        (place,) = [place for place, event in enumerate(told) if isinstance(event, CallStarted)]
-        parts = told[:place], told[place:]
+        received = deliver(events, single=False, native=True, streamed=True, size=size)
+        (place,) = [place for place, event in enumerate(received) if isinstance(event, CallStarted)]
+        parts = received[:place], received[place:]
         texts = ["".join(event.text for event in part if isinstance(event, TextDelta)) for part in parts]
         assert texts == [text[:at], text[at:]], (text, at, size)

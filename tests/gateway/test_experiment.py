@@ -63,16 +63,16 @@ def records() -> Iterator[Records]:
 def whole(text: str) -> bytes:
     """An answer with a field that no one models and white space of its own: both must arrive."""
     message = {"role": "assistant", "content": text, "odd": [1.0, 1e3]}
-    told = {"id": "x", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": message}]}
-    told["choices"][0]["finish_reason"] = "stop"  # type: ignore[index]
-    return json.dumps(told, indent=3).encode() + b"\n\n"
+    received = {"id": "x", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": message}]}
+    received["choices"][0]["finish_reason"] = "stop"  # type: ignore[index]
+    return json.dumps(received, indent=3).encode() + b"\n\n"
 
 
 def stream(text: str, size: int = 5) -> list[bytes]:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        told = {"id": "x", "object": "chat.completion.chunk", "odd": 1e3, "choices": [choice]}
-        return b"data:  " + json.dumps(told).encode() + b"\r\n\r\n"
+        received = {"id": "x", "object": "chat.completion.chunk", "odd": 1e3, "choices": [choice]}
+        return b"data:  " + json.dumps(received).encode() + b"\r\n\r\n"
 
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     return [
@@ -110,8 +110,8 @@ class Upstream:
         return response
 
 
-async def ask(gate: Gate, said: str = "Read it", *, streamed: bool = False, tools: Any = (READ,)) -> bytes:
-    body = {"model": "m", "messages": [{"role": "user", "content": said}], "tools": list(tools), "stream": streamed}
+async def ask(gate: Gate, text: str = "Read it", *, streamed: bool = False, tools: Any = (READ,)) -> bytes:
+    body = {"model": "m", "messages": [{"role": "user", "content": text}], "tools": list(tools), "stream": streamed}
     answer = await gate.ask(body)
     assert answer.status == 200
     return answer.body
@@ -191,7 +191,7 @@ def test_a_dry_run_between_two_wires_reads_the_events(records: Records) -> None:
     assert upstream.asked[0]["tools"][0]["function"]["name"] == "read"
 
 
-def test_a_rehearsal_that_breaks_concerns_nobody(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_dry_run_does_not_affect_the_answer(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     upstream = Upstream()
 
     def break_down(*given: object) -> None:
@@ -209,7 +209,7 @@ def test_a_rehearsal_that_breaks_concerns_nobody(records: Records, monkeypatch: 
         assert record.would is not None and record.would.error == BROKEN
 
 
-def test_an_answer_that_cannot_be_read_is_told_as_it_came(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_cannot_be_parsed_passes_unchanged(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     """Seed 000, error handling: always the original content on error."""
 
     def break_down(*given: object) -> None:
@@ -236,9 +236,9 @@ def test_logged_bodies_show_what_would_have_been_delivered(caplog: pytest.LogCap
 
     with caplog.at_level(logging.INFO, "toolglot.bodies"):
         run(test)
-    told = [json.loads(record.getMessage()) for record in caplog.records if record.name == "toolglot.bodies"]
-    assert [one["what"] for one in told] == ["request", "upstream_request", "answer", "dry_run"] * 2
-    for one in told[3::4]:
+    logged = [json.loads(record.getMessage()) for record in caplog.records if record.name == "toolglot.bodies"]
+    assert [one["what"] for one in logged] == ["request", "upstream_request", "answer", "dry_run"] * 2
+    for one in logged[3::4]:
         assert json.loads(one["body"]) == {
             "original": TEXT,
             "text": "Let me look.",
@@ -246,7 +246,7 @@ def test_logged_bodies_show_what_would_have_been_delivered(caplog: pytest.LogCap
         }
 
 
-def test_an_upstream_that_fails_is_told_as_it_is(records: Records) -> None:
+def test_an_upstream_error_passes_unchanged(records: Records) -> None:
     async def test() -> None:
         async with gateway(SimOptions(faults=("no_tools_400",)), mode="auto", rollout_stage="shadow") as gate:
             assert (await gate.ask(ASK | {"model": "qwen3"})).status == 400
@@ -263,12 +263,12 @@ def test_an_upstream_that_fails_is_told_as_it_is(records: Records) -> None:
 
 
 def test_a_canary_divides_conversations_and_keeps_them(records: Records) -> None:
-    said = [f"Task {number}" for number in range(40)]
+    answer_text = [f"Task {number}" for number in range(40)]
     wire = all_wires()["openai_chat"]
 
     async def test() -> None:
         async with gateway(app=Upstream().app, mode="text", rollout_reading="canary-50") as gate:
-            for text in said:
+            for text in answer_text:
                 first = {"role": "user", "content": text}
                 turns = [
                     [first],
@@ -406,7 +406,7 @@ def test_tool_sets_are_mapped_where_that_is_on(records: Records, stage: str) -> 
 
 
 def test_a_complaint_is_recorded_with_the_arm(records: Records) -> None:
-    said = [
+    text = [
         {"role": "user", "content": "<task>Fix it</task>"},
         {"role": "assistant", "content": "I would look first."},
         {"role": "user", "content": "[ERROR] You did not use a tool in your previous response! Please retry."},
@@ -414,8 +414,8 @@ def test_a_complaint_is_recorded_with_the_arm(records: Records) -> None:
 
     async def test() -> None:
         async with gateway(app=Upstream().app, mode="text") as gate:
-            await gate.ask({"model": "m", "messages": said, "tools": [READ]})
-            await gate.ask({"model": "m", "messages": said})
+            await gate.ask({"model": "m", "messages": text, "tools": [READ]})
+            await gate.ask({"model": "m", "messages": text})
             metrics = (await gate.get("/metrics")).body.decode()
         for labels in (
             'arm="on",complaint="no_tool",transformation="reading"',
@@ -427,16 +427,16 @@ def test_a_complaint_is_recorded_with_the_arm(records: Records) -> None:
     assert [record.complaints for record in records.all] == [("no_tool",), ("no_tool",)]
 
 
-# Rehearsals
+# Dry runs
 
 
 @given(st.lists(st.binary(max_size=30), max_size=5))
-def test_any_bytes_may_pass_a_rehearsal(pieces: list[bytes]) -> None:
+def test_any_bytes_pass_a_dry_run(pieces: list[bytes]) -> None:
     from toolglot.gateway.delivery import Delivery
     from toolglot.gateway.telemetry.log import Telemetry
 
     watch = Telemetry().begin("r", "openai_chat").start_dry_run("text")
-    rehearsal = DryRun(Delivery(None, watch), all_wires()["openai_chat"].open_decoder(lambda: "call"))
+    dry_run = DryRun(Delivery(None, watch), all_wires()["openai_chat"].open_decoder(lambda: "call"))
     for piece in pieces:
-        rehearsal.feed(piece)
-    rehearsal.close()
+        dry_run.feed(piece)
+    dry_run.close()

@@ -30,7 +30,7 @@ def awaited(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     return runs
 
 
-def says(text: str, **options: Any) -> SimOptions:
+def script_of(text: str, **options: Any) -> SimOptions:
     return SimOptions(script=(ScriptedAnswer(Answer(text)),), **options)
 
 
@@ -47,7 +47,7 @@ def known_dialects() -> list[str]:
 async def test_calls_in_text_arrive_as_calls(dialect: str, chunk: int) -> None:
     async with gateway(SimOptions(dialect=dialect, chunk=chunk)) as gate:
         streamed = await gate.ask(ASK | {"stream": True})
-        text, calls, finish = streamed.told
+        text, calls, finish = streamed.joined
         assert (calls, finish) == ([("read", FILE)], "tool_calls")
         assert text.strip() and text == text.strip()
         assert streamed.headers["Content-Type"] == "text/event-stream"
@@ -74,7 +74,7 @@ async def test_arguments_flow_while_they_are_written() -> None:
     content = "x" * 400
     call = f"<write>\n<path>a</path>\n<content>\n{content}\n</content>\n</write>"
     write = {"type": "function", "function": {"name": "write", "parameters": {"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}}}}  # fmt: skip
-    async with gateway(says(call, chunk=10, pace=5)) as gate:
+    async with gateway(script_of(call, chunk=10, pace=5)) as gate:
         times = []
         body = json.dumps(ASK | {"stream": True, "tools": [write]}).encode()
         async with gate.session.post(gate.address + "/v1/chat/completions", data=body) as response:
@@ -85,7 +85,7 @@ async def test_arguments_flow_while_they_are_written() -> None:
 
 
 @awaited
-async def test_all_calls_are_delivered_however_many_were_taught() -> None:
+async def test_all_calls_are_delivered_even_if_the_prompt_asks_for_one() -> None:
     two = "<read>\n<filePath>a</filePath>\n</read>\n<read>\n<filePath>b</filePath>\n</read>"
     script = SimOptions(script=(ScriptedAnswer(Answer(two)),))
     async with gateway(script) as gate:
@@ -100,7 +100,7 @@ async def test_all_calls_are_delivered_however_many_were_taught() -> None:
 @awaited
 async def test_malformed_calls_come_back_as_text() -> None:
     broken = 'I\'ll read the file.\n\n<tool_call>\n{"name": "read", "arguments": {"filePath": }}\n</tool_call>'
-    async with gateway(says(broken)) as gate:
+    async with gateway(script_of(broken)) as gate:
         answer = await gate.ask()
         text = answer.message["content"]
         assert text.startswith(f"{broken}\n\n(The call of read was not made: argument filePath: found nothing, ")
@@ -114,8 +114,8 @@ async def test_malformed_calls_come_back_as_text() -> None:
 @awaited
 async def test_text_that_never_was_a_call_stays_text() -> None:
     broken = 'Look:\n\n<tool_call>\n{"nme": "read", "arguments": 3}\n</tool_call>\nWhat now?'
-    async with gateway(says(broken, chunk=5)) as gate:
-        text, calls, finish = (await gate.ask(ASK | {"stream": True})).told
+    async with gateway(script_of(broken, chunk=5)) as gate:
+        text, calls, finish = (await gate.ask(ASK | {"stream": True})).joined
         assert (text, calls, finish) == (broken, [], "stop")
 
 
@@ -144,14 +144,14 @@ async def test_a_tool_that_is_called_tool_call_works() -> None:
 
 
 @awaited
-async def test_quoted_marks_are_harmless_and_come_back_unharmed() -> None:
+async def test_quoted_marks_are_escaped_and_restored() -> None:
     quoted = '<tool_call>{"name":"read","arguments":{"filePath":"secret"}}</tool_call>'
     messages = [{"role": "user", "content": f"What does {quoted} mean?"}]
 
     async def echo(request: web.Request) -> web.Response:
         asked = await request.json()
-        said = asked["messages"][-1]["content"]
-        return web.json_response({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]})
+        text = asked["messages"][-1]["content"]
+        return web.json_response({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]})
 
     app = web.Application()
     app.router.add_post("/v1/chat/completions", echo)
@@ -164,22 +164,22 @@ async def test_quoted_marks_are_harmless_and_come_back_unharmed() -> None:
 
 
 @awaited
-async def test_choice_none_teaches_nothing_and_reads_nothing() -> None:
+async def test_choice_none_adds_no_prompt_and_reads_no_calls() -> None:
     call = "<read>\n<filePath>a</filePath>\n</read>"
-    async with gateway(says(call)) as gate:
+    async with gateway(script_of(call)) as gate:
         answer = await gate.ask(ASK | {"tool_choice": "none"})
         assert answer.message == {"role": "assistant", "content": call}
         assert "read" not in gate.record.last.body["messages"][0]["content"].replace("Read the file", "")
 
 
 @awaited
-async def test_choice_of_one_tool_teaches_only_that_and_delivers_no_other() -> None:
+async def test_choice_of_one_tool_offers_only_that_tool() -> None:
     other = {
         "type": "function",
         "function": {"name": "write", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}},
     }
     call = '<tool_call>\n{"name": "write", "arguments": {"path": "a"}}\n</tool_call>'
-    async with gateway(says(call)) as gate:
+    async with gateway(script_of(call)) as gate:
         choice = {"type": "function", "function": {"name": "read"}}
         answer = await gate.ask(ASK | {"tools": [READ, other], "tool_choice": choice})
         assert answer.message == {"role": "assistant", "content": call}
@@ -207,7 +207,7 @@ async def test_the_status_of_an_upstream_is_kept(fault: str, status: int, code: 
 @pytest.mark.parametrize("fault", ["refused", "in_stream", "not_json"])
 @pytest.mark.parametrize("stream", [True, False])
 @awaited
-async def test_a_key_that_an_upstream_repeats_is_not_told(fault: str, stream: bool) -> None:
+async def test_a_key_that_an_upstream_repeats_is_redacted(fault: str, stream: bool) -> None:
     async def repeat(request: web.Request) -> web.Response:
         keys = [request.headers[name] for name in ("Authorization", "x-token")]
         error = json.dumps({"error": {"message": f"Incorrect keys: {keys}"}})
@@ -249,7 +249,7 @@ async def test_a_page_is_no_answer(page: tuple[int, str], stream: bool, body: An
 
 
 CALL = "<read><filePath>package.json</filePath></read>"
-SAID = json.dumps({"choices": [{"index": 0, "delta": {"content": CALL}, "finish_reason": "stop"}]})
+CALL_CHUNK = json.dumps({"choices": [{"index": 0, "delta": {"content": CALL}, "finish_reason": "stop"}]})
 DONE = "data: [DONE]\n\n"
 
 
@@ -260,7 +260,7 @@ async def test_what_happens_behind_the_end_of_an_answer_does_not_matter(ending: 
     async def linger(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        await response.write(f"data: {SAID}\n\n{DONE}".encode())
+        await response.write(f"data: {CALL_CHUNK}\n\n{DONE}".encode())
         await asyncio.sleep(0.1 if ending == "reset" else 30)
         if request.transport is not None:
             request.transport.abort()
@@ -274,11 +274,11 @@ async def test_what_happens_behind_the_end_of_an_answer_does_not_matter(ending: 
 
 
 @awaited
-async def test_an_answer_that_said_why_it_ended_is_complete() -> None:
+async def test_an_answer_with_a_finish_reason_is_complete() -> None:
     async def break_off(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        await response.write(f"data: {SAID}\n\n".encode())
+        await response.write(f"data: {CALL_CHUNK}\n\n".encode())
         await asyncio.sleep(0.1)
         assert request.transport is not None
         request.transport.abort()
@@ -286,7 +286,7 @@ async def test_an_answer_that_said_why_it_ended_is_complete() -> None:
 
     async with gateway(app=answers(break_off)) as gate:
         answer = await gate.ask(ASK | {"stream": True})
-        assert answer.told == ("", [("read", FILE)], "tool_calls") and answer.body.endswith(DONE.encode())
+        assert answer.joined == ("", [("read", FILE)], "tool_calls") and answer.body.endswith(DONE.encode())
 
 
 @awaited
@@ -304,7 +304,7 @@ async def test_an_answer_that_breaks_off_is_an_error_and_never_a_complete_call(f
     async with gateway(SimOptions(dialect=dialect, faults=(fault,), chunk=3), mode=mode) as gate:
         answer = await gate.ask(ASK | {"stream": True})
         assert "error" in answer.chunks[-1]
-        _, calls, finish = answer.told
+        _, calls, finish = answer.joined
         assert finish is None
         for _, arguments in calls:
             with pytest.raises(ValueError):
@@ -316,7 +316,7 @@ async def test_an_answer_that_breaks_off_is_an_error_and_never_a_complete_call(f
 @awaited
 async def test_a_call_cut_by_the_limit_never_looks_complete() -> None:
     async with gateway(SimOptions(dialect="hermes", faults=("length",), chunk=3)) as gate:
-        _, calls, finish = (await gate.ask(ASK | {"stream": True})).told
+        _, calls, finish = (await gate.ask(ASK | {"stream": True})).joined
         assert finish == "length"
         for _, arguments in calls:
             with pytest.raises(ValueError):
@@ -332,7 +332,7 @@ async def test_a_call_cut_by_the_limit_never_looks_complete() -> None:
 async def test_harmless_faults_do_no_harm(fault: str) -> None:
     async with gateway(SimOptions(dialect="hermes", faults=(fault,), chunk_bytes=1)) as gate:
         answer = await gate.ask(ASK | {"stream": True, "stream_options": {"include_usage": True}})
-        _, calls, finish = answer.told
+        _, calls, finish = answer.joined
         if fault != "no_finish":
             assert (calls, finish) == ([("read", FILE)], "tool_calls")
         assert answer.body.count(b'"role"') <= 1
@@ -351,7 +351,7 @@ async def test_an_empty_answer_is_an_error() -> None:
     [(b"{", None), (b"[1]", None), (json.dumps(ASK | {"n": 2}).encode(), "n"), (json.dumps(ASK | {"messages": []}).encode(), "messages")],
 )  # fmt: skip
 @awaited
-async def test_bad_requests_are_refused_in_the_words_of_the_wire(body: bytes, param: str | None) -> None:
+async def test_bad_requests_are_refused_in_the_wire(body: bytes, param: str | None) -> None:
     async with gateway() as gate:
         answer = await gate.ask(body)
         assert answer.status == 400 and gate.record.total == 0
@@ -405,8 +405,8 @@ async def test_results_without_ids_are_tied_to_their_calls() -> None:
             with_results({"role": "tool", "content": "one"}, {"role": "tool", "content": None}, calls=("c1", ""))
         )
         assert answer.status == 200
-        told = gate.record.last.body["messages"][-1]["content"]
-        assert told == "Tool Result from read:\none\n\nTool Result from read:\n(no output)"
+        received = gate.record.last.body["messages"][-1]["content"]
+        assert received == "Tool Result from read:\none\n\nTool Result from read:\n(no output)"
 
 
 @awaited
@@ -415,8 +415,10 @@ async def test_history_with_invalid_json_and_unknown_tools_passes() -> None:
     turns = [*ASK["messages"], {"role": "assistant", "content": "", "tool_calls": made}, {"role": "tool", "tool_call_id": "c1", "content": "bad"}]  # fmt: skip
     async with gateway() as gate:
         assert (await gate.ask(ASK | {"messages": turns})).status == 200
-        told = gate.record.last.body["messages"]
-        assert '{"tool": "x' in told[2]["content"].replace("\\", "") and told[3]["content"].endswith("invalid:\nbad")
+        received = gate.record.last.body["messages"]
+        assert '{"tool": "x' in received[2]["content"].replace("\\", "") and received[3]["content"].endswith(
+            "invalid:\nbad"
+        )
 
 
 # requests without tools, switches
@@ -448,10 +450,10 @@ async def test_native_mode_hands_tools_on_and_reads_what_leaks() -> None:
             "arguments": FILE.replace(":", ": "),
         }
         assert gate.record.last.body["tools"] == [READ]
-        _, calls, finish = (await gate.ask(ASK | {"stream": True})).told
+        _, calls, finish = (await gate.ask(ASK | {"stream": True})).joined
         assert (calls, finish) == ([("read", FILE.replace(":", ": "))], "tool_calls")
     async with gateway(SimOptions(dialect="hermes"), mode="native") as gate:
-        _, calls, finish = (await gate.ask(ASK | {"stream": True})).told
+        _, calls, finish = (await gate.ask(ASK | {"stream": True})).joined
         assert (calls, finish) == ([("read", FILE)], "tool_calls")
 
 
@@ -462,13 +464,13 @@ async def test_a_native_call_is_delivered_if_it_is_whole(arguments: str, whole: 
     made = {"index": 0, "id": "c", "function": {"name": "read", "arguments": arguments}}
 
     async def cut(request: web.Request) -> web.Response:
-        said = {"tool_calls": [made]}
-        return web.json_response({"choices": [{"message": said, "finish_reason": finish}]})
+        text = {"tool_calls": [made]}
+        return web.json_response({"choices": [{"message": text, "finish_reason": finish}]})
 
     async with gateway(app=answers(cut), mode="native") as gate:
         answer = await gate.ask()
         assert ("tool_calls" in answer.message, answer.finish) == (whole, "tool_calls" if whole else finish)
-        assert (await gate.ask(ASK | {"stream": True})).told[2] == ("tool_calls" if whole else finish)
+        assert (await gate.ask(ASK | {"stream": True})).joined[2] == ("tool_calls" if whole else finish)
 
 
 @awaited
@@ -574,7 +576,7 @@ def test_no_id_is_made_twice() -> None:
 
 
 @awaited
-async def test_a_model_that_nobody_knows(tmp_path: Any = None) -> None:
+async def test_an_unknown_model_is_an_error(tmp_path: Any = None) -> None:
     async with gateway() as gate:
         assert (await gate.ask(ASK | {"model": "sim:nonsense"})).status == 400
 
@@ -605,12 +607,12 @@ async def test_an_error_after_a_heartbeat_travels_in_the_stream() -> None:
 async def test_heartbeats_fill_silence_in_the_middle_too() -> None:
     async with gateway(SimOptions(dialect="hermes", chunk=30, pace=250), heartbeat_seconds="0.1") as gate:
         answer = await gate.ask(ASK | {"stream": True})
-        assert answer.told[1:] == ([("read", FILE)], "tool_calls")
+        assert answer.joined[1:] == ([("read", FILE)], "tool_calls")
         assert answer.body.count(b'"delta":{},"finish_reason":null') >= 2
 
 
 @awaited
-async def test_an_upstream_that_says_nothing_is_given_up() -> None:
+async def test_a_silent_upstream_times_out() -> None:
     async with gateway(SimOptions(faults=("hang_mid",)), upstream={"read_timeout": 0.3}) as gate:
         answer = await gate.ask(ASK | {"stream": True})
         assert answer.chunks[-1]["error"]["code"] == "upstream_timeout"
@@ -639,7 +641,7 @@ async def test_a_client_that_leaves_ends_the_request_upstream(fault: str) -> Non
 @awaited
 async def test_a_slow_client_holds_the_upstream_up() -> None:
     text = "lorem ipsum dolor " * 2_200_000
-    async with gateway(says(text, chunk=8000)) as gate:
+    async with gateway(script_of(text, chunk=8000)) as gate:
         body = json.dumps(ASK | {"stream": True}).encode()
         async with gate.session.post(gate.address + "/v1/chat/completions", data=body) as response:
             await response.content.readany()
@@ -669,11 +671,11 @@ async def test_a_call_that_is_made_natively_and_written_as_text_is_delivered_onc
     ]  # fmt: skip
 
     async def both(request: web.Request) -> web.Response:
-        said = {"role": "assistant", "content": written, "tool_calls": calls}
+        answer_text = {"role": "assistant", "content": written, "tool_calls": calls}
         if not stream:
-            return web.json_response({"choices": [{"message": said, "finish_reason": "tool_calls"}]})
+            return web.json_response({"choices": [{"message": answer_text, "finish_reason": "tool_calls"}]})
         chunks = [
-            {"choices": [{"delta": said, "finish_reason": None}]},
+            {"choices": [{"delta": answer_text, "finish_reason": None}]},
             {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]},
         ]
         body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
@@ -681,7 +683,7 @@ async def test_a_call_that_is_made_natively_and_written_as_text_is_delivered_onc
 
     async with gateway(app=answers(both), mode="native") as gate:
         answer = await gate.ask(ASK | {"stream": stream})
-        made = answer.told[1] if stream else [(c["function"]["name"], c["function"]["arguments"]) for c in answer.message["tool_calls"]]  # fmt: skip
+        made = answer.joined[1] if stream else [(c["function"]["name"], c["function"]["arguments"]) for c in answer.message["tool_calls"]]  # fmt: skip
         assert [json.loads(arguments)["filePath"] for _, arguments in made] == ["package.json", "other.json"]
 
 

@@ -82,8 +82,8 @@ def connect(base_url: str, key: str = "none") -> genai.Client:
 @pytest.fixture(scope="module", params=MARKS)
 def place(request: pytest.FixtureRequest, loop: Loop, sim: Sim) -> Iterator[tuple[genai.Client, str]]:
     dialect, mode = request.param
-    told = {"mode": mode} if mode == "native" else {"mode": mode, "dialect": dialect}
-    with running_gateway(loop, sim, **told) as base_url:
+    received = {"mode": mode} if mode == "native" else {"mode": mode, "dialect": dialect}
+    with running_gateway(loop, sim, **received) as base_url:
         client = connect(base_url)
         yield client, f"sim:{dialect}"
         client.close()
@@ -151,8 +151,8 @@ def test_addresses_and_kinds_of_streams(root: str) -> None:
             assert listed.headers["Content-Type"] == "application/json"
             calls = [
                 part
-                for told in listed.json
-                for part in told["candidates"][0]["content"]["parts"]
+                for received in listed.json
+                for part in received["candidates"][0]["content"]["parts"]
                 if "functionCall" in part
             ]
             assert [part["functionCall"]["args"] for part in calls] == [{"filePath": "package.json"}]
@@ -169,9 +169,9 @@ def test_addresses_and_kinds_of_streams(root: str) -> None:
 # This wire at the other end
 
 
-def told_by_gemini(events: list[Event], stream: bool) -> bytes:
+def answer_of_gemini(events: list[Event], stream: bool) -> bytes:
     wire, answerer = all_wires()["gemini"], ResponseIdentity("1", 1, "m")
-    asked = ClientRequest(Conversation("m", ()), stream, memory={"thoughts": True})
+    asked = ClientRequest(conversation=Conversation("m", ()), stream=stream, memory={"thoughts": True})
     return wire.open_encoder(answerer, asked).write(events) if stream else wire.encode_response(events, answerer, asked)
 
 
@@ -179,7 +179,7 @@ def told_by_gemini(events: list[Event], stream: bool) -> bytes:
 @pytest.mark.parametrize("name", ["text", "calls", "text_call"])
 def test_a_chat_client_before_a_gemini_upstream(name: str, stream: bool) -> None:
     replay = Replay()
-    replay.body = told_by_gemini(ANSWERS[name], stream)
+    replay.body = answer_of_gemini(ANSWERS[name], stream)
     replay.content_type = "text/event-stream" if stream else "application/json"
     history = [
         {"role": "system", "content": "s"},
@@ -196,10 +196,10 @@ def test_a_chat_client_before_a_gemini_upstream(name: str, stream: bool) -> None
             )
             assert answer.status == 200
             if stream:
-                text, calls, finish = answer.told
+                text, calls, finish = answer.joined
             else:
-                told = answer.message.get("tool_calls", ())
-                calls = [(one["function"]["name"], one["function"]["arguments"]) for one in told]
+                received = answer.message.get("tool_calls", ())
+                calls = [(one["function"]["name"], one["function"]["arguments"]) for one in received]
                 text, finish = answer.message["content"] or "", answer.finish
             assert len(calls) == {"text": 0, "calls": 2, "text_call": 1}[name]
             assert bool(text) == ("text" in name) and finish == ("tool_calls" if calls else "stop")
@@ -214,11 +214,11 @@ def test_a_chat_client_before_a_gemini_upstream(name: str, stream: bool) -> None
     assert kinds == ["text", "functionCall", "functionResponse"]
 
 
-def test_a_signature_finds_its_way_back_through_a_responses_client() -> None:
+def test_a_signature_is_restored_through_a_responses_client() -> None:
     """Each end has its own form for it; nothing is kept in between."""
     replay = Replay()
     events: list[Event] = [ReasoningSigned("AAAA", "gemini"), *call(0), Finished("tool_calls")]
-    replay.body, replay.content_type = told_by_gemini(events, False), "application/json"
+    replay.body, replay.content_type = answer_of_gemini(events, False), "application/json"
     tool = {"type": "function", "name": "read", "parameters": SCHEMA}
 
     async def test() -> None:
@@ -239,7 +239,7 @@ def test_a_signature_finds_its_way_back_through_a_responses_client() -> None:
 def test_a_gemini_client_before_a_gemini_upstream(alt: str) -> None:
     """Without tools bytes pass as they are, unless the client wants a list, which is not what upstreams are asked for."""
     replay = Replay()
-    replay.body = told_by_gemini(ANSWERS["text"], True)
+    replay.body = answer_of_gemini(ANSWERS["text"], True)
     body = {"contents": [{"parts": [{"text": "hi"}]}], "safetySettings": []}
 
     async def test() -> None:
@@ -248,14 +248,16 @@ def test_a_gemini_client_before_a_gemini_upstream(alt: str) -> None:
             if alt:
                 assert answer.body == replay.body
             else:
-                texts = [part["text"] for told in answer.json for part in told["candidates"][0]["content"]["parts"]]
+                texts = [
+                    part["text"] for received in answer.json for part in received["candidates"][0]["content"]["parts"]
+                ]
                 assert "".join(texts) == "Grüß dich 😀"
 
     run(test)
     assert replay.asked[0][0] == "/v1/models/m:streamGenerateContent?alt=sse" and replay.asked[0][2] == body
 
 
-def test_an_error_of_the_upstream_is_told_in_the_clients_words() -> None:
+def test_an_upstream_error_is_encoded_in_the_clients_wire() -> None:
     replay = Replay()
     replay.status, replay.content_type = 429, "application/json"
     replay.body = json.dumps({"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}).encode()

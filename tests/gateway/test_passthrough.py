@@ -1,4 +1,4 @@
-"""Native answers: a healthy one passes byte for byte, any other is put right as if it had been translated from the start."""
+"""Native answers: a healthy one passes byte for byte, any other is corrected as if it had been translated from the start."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def answer_of(body: dict[str, Any], options: SimOptions) -> bytes:
 def carry(body: dict[str, Any], pieces: list[bytes]) -> tuple[list[bytes], RequestRecorder]:
     """What a client is sent for these pieces of an answer."""
     settings = load({"base_url": "http://h/v1", "mode": "native", "state_dir": "none"}, {})
-    knowledge = load_capabilities(settings, lambda: 0.0)
+    capabilities = load_capabilities(settings, lambda: 0.0)
     numbers = iter(range(10_000))
     watch = Telemetry().begin("r", "openai_chat")
     source = Source(lambda: 0.0, lambda: str(next(numbers)))
     request = IncomingRequest(CHAT, json.dumps(body).encode(), watch)
-    stream = open_stream(open_exchange(request, GatewayContext(settings, source, knowledge)))
+    stream = open_stream(open_exchange(request, GatewayContext(settings, source, capabilities)))
     out = [stream.feed(piece) for piece in pieces if not stream.over]
     return [*out, stream.close()], watch
 
@@ -85,7 +85,7 @@ def joined(out: list[bytes]) -> Any:
     thought = "".join(delta.get("reasoning_content") or "" for delta in choices)
     ids = [call["id"] for delta in choices for call in delta.get("tool_calls") or () if call.get("id")]
     assert len(set(ids)) == len(ids)
-    return answer.told, failed, thought, body.endswith(b"data: [DONE]\n\n"), len(ids)
+    return answer.joined, failed, thought, body.endswith(b"data: [DONE]\n\n"), len(ids)
 
 
 def stream_body(question: str) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def test_a_healthy_answer_passes_byte_for_byte(question: str, chunk: int) -> Non
         assert b"".join(carry(body, pieces)[0]) == raw
 
 
-def test_words_leave_with_the_event_that_brings_them() -> None:
+def test_text_is_sent_with_the_event_that_brings_it() -> None:
     body = stream_body(QUESTIONS[2])
     script = parse_script({"answer": [{"text": "Nothing but plain words, one after the other."}]})
     events = events_of(answer_of(body, SimOptions(script=script, chunk=5)))
@@ -125,7 +125,7 @@ def test_words_leave_with_the_event_that_brings_them() -> None:
 
 @pytest.mark.parametrize("fault", sorted(FAULTS.keys() - SILENT))
 @pytest.mark.parametrize("dialect", ["native", "hermes"])
-def test_any_other_is_put_right(monkeypatch: pytest.MonkeyPatch, fault: str, dialect: str) -> None:
+def test_any_other_stream_is_corrected(monkeypatch: pytest.MonkeyPatch, fault: str, dialect: str) -> None:
     """The same as if it had been translated from the first event on."""
     for question in QUESTIONS:
         body = stream_body(question)
@@ -134,9 +134,9 @@ def test_any_other_is_put_right(monkeypatch: pytest.MonkeyPatch, fault: str, dia
         with monkeypatch.context() as patch:
             patch.setattr(Exchange, "may_pass_through", False)
             translated = carry(body, events_of(raw))
-        told, expected = joined(carried[0]), joined(translated[0])
+        received, expected = joined(carried[0]), joined(translated[0])
         assert b"".join(carried[0]).count(b'"role"') <= 1 or fault == "role_every_chunk"
-        assert told == expected, question
+        assert received == expected, question
         assert carried[1].calls == translated[1].calls
 
 
@@ -153,7 +153,7 @@ def test_a_call_without_its_end_does_not_pass_as_whole(finish: str | None) -> No
     assert (watch.error, watch.rejected) == ("truncated_call", ["truncated"])
 
 
-def test_reasoning_that_ends_with_a_call_is_put_right() -> None:
+def test_a_call_at_the_end_of_reasoning_is_delivered() -> None:
     call = '<tool_call>\n{"name": "read", "arguments": {"filePath": "a"}}\n</tool_call>'
     script = parse_script({"answer": [{"text": "", "reasoning": f"Let me see. {call}"}]})
     body = stream_body("hi")
@@ -167,7 +167,7 @@ def test_reasoning_that_ends_with_a_call_is_put_right() -> None:
 
 CALL = '<tool_call>\n{"name": "read", "arguments": {"filePath": "a"}}\n</tool_call>'
 MADE = (CallStarted(0, "toolu_1", "read"), CallArguments(0, '{"filePath":'), CallArguments(0, '"a"}'), CallEnded(0))
-SAID: dict[str, tuple[Event, ...]] = {
+ANSWERS: dict[str, tuple[Event, ...]] = {
     "words": (TextDelta("Well, "), TextDelta("1 < 2 and `<tool` is {no} call."), Finished("stop")),
     "call": (TextDelta("See: "), *MADE, Finished("tool_calls")),
     "thought": (ReasoningDelta("Hm."), ReasoningSigned("c2VhbA=="), TextDelta("Yes."), *MADE, Finished("tool_calls")),
@@ -232,7 +232,7 @@ def carry_on(wire: str, pieces: list[bytes], unchanged: bool = True) -> list[byt
 
 
 def write(wire: str, events: Sequence[Event]) -> list[bytes]:
-    asked = ClientRequest(Conversation("m", ()), stream=True, memory={"thoughts": True})
+    asked = ClientRequest(conversation=Conversation("m", ()), stream=True, memory={"thoughts": True})
     writer = all_wires()[wire].open_encoder(ResponseIdentity("7", 0, "their-name"), asked)
     return [writer.write([event]) for event in events]
 
@@ -243,30 +243,30 @@ def read(wire: str, out: list[bytes]) -> list[Event]:
 
 
 def summarize(events: Iterable[Event]) -> list[Event]:
-    """Words that follow each other as one; nothing of who answers, of ids that are made up, of usage."""
-    told: list[Event] = []
+    """Adjacent text joined; without identity, generated ids and usage."""
+    received: list[Event] = []
     for event in events:
-        last = told[-1] if told else None
+        last = received[-1] if received else None
         match event:
             case TextDelta() | ReasoningDelta() if type(last) is type(event):
-                told[-1] = type(event)(last.text + event.text)
+                received[-1] = type(event)(last.text + event.text)
             case CallArguments() if isinstance(last, CallArguments) and last.index == event.index:
-                told[-1] = CallArguments(event.index, last.fragment + event.fragment)
+                received[-1] = CallArguments(event.index, last.fragment + event.fragment)
             case CallStarted():
-                told.append(CallStarted(event.index, "", event.name))
+                received.append(CallStarted(event.index, "", event.name))
             case Finished():
-                told.append(Finished(event.reason))
+                received.append(Finished(event.reason))
             case Started():
                 pass
             case _:
-                told.append(event)
-    return told
+                received.append(event)
+    return received
 
 
 @pytest.mark.parametrize("wire", OTHERS)
-@pytest.mark.parametrize("said", SAID)
-def test_other_wires_let_pass_what_is_healthy(wire: str, said: str) -> None:
-    pieces = write(wire, SAID[said])
+@pytest.mark.parametrize("text", ANSWERS)
+def test_other_wires_let_pass_what_is_healthy(wire: str, text: str) -> None:
+    pieces = write(wire, ANSWERS[text])
     raw = b"".join(pieces)
     assert b"their-name" in raw
     assert b"".join(carry_on(wire, pieces)) == raw
@@ -277,9 +277,9 @@ def test_other_wires_let_pass_what_is_healthy(wire: str, said: str) -> None:
 
 
 @pytest.mark.parametrize("wire", OTHERS)
-@pytest.mark.parametrize("said", LEAKED)
-def test_other_wires_put_right_what_is_not(wire: str, said: str) -> None:
-    pieces = write(wire, LEAKED[said])
+@pytest.mark.parametrize("text", LEAKED)
+def test_other_wires_correct_broken_streams(wire: str, text: str) -> None:
+    pieces = write(wire, LEAKED[text])
     carried, translated = carry_on(wire, pieces), carry_on(wire, pieces, unchanged=False)
     assert read(wire, carried) == read(wire, translated)
 
@@ -314,11 +314,11 @@ def test_whole_events_leave_though_the_next_has_begun(wire: str, by: int, line_e
 
 @pytest.mark.parametrize("by", [1, 40, 70])
 @pytest.mark.parametrize("wire", OTHERS)
-@pytest.mark.parametrize("said", LEAKED)
-def test_what_leaves_early_can_be_taken_up(wire: str, said: str, by: int) -> None:
+@pytest.mark.parametrize("text", LEAKED)
+def test_what_leaves_early_can_be_taken_up(wire: str, text: str, by: int) -> None:
     """An answer that has to be put right behind some words that left while another event had begun."""
     words = [TextDelta(f"word {number}. ") for number in range(5)]
-    pieces = write(wire, [*words, *LEAKED[said]])
+    pieces = write(wire, [*words, *LEAKED[text]])
     carried, translated = carry_on(wire, shift(pieces, by)), carry_on(wire, pieces, unchanged=False)
     assert read(wire, carried) == read(wire, translated)
 
@@ -335,7 +335,7 @@ def test_a_long_event_is_not_joined_again_and_again() -> None:
     assert b"".join(out) == words[0] and stream.feed(words[1][-1:]) == words[1]
 
 
-MESSAGE = b"".join(write("anthropic_messages", SAID["call"]))
+MESSAGE = b"".join(write("anthropic_messages", ANSWERS["call"]))
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ MESSAGE = b"".join(write("anthropic_messages", SAID["call"]))
         pytest.param(b'"input":{}', b'"input":{"filePath":"a"}', id="input at the beginning"),
     ],
 )
-def test_what_clients_of_the_messages_wire_cannot_read_is_told_anew(found: bytes, instead: bytes) -> None:
+def test_the_messages_wire_re_encodes_what_its_clients_cannot_read(found: bytes, instead: bytes) -> None:
     raw = MESSAGE.replace(found, instead)
     assert raw != MESSAGE
     out = carry_on("anthropic_messages", [event + b"\n\n" for event in raw.split(b"\n\n")[:-1]])
@@ -361,7 +361,7 @@ def test_a_sign_of_life_begins_no_second_message() -> None:
     for mode in ("native", "off"):
         stream = start("anthropic_messages", mode)
         out = [stream.heartbeat()]
-        for piece in write("anthropic_messages", SAID["call"]):
+        for piece in write("anthropic_messages", ANSWERS["call"]):
             out += [stream.feed(piece), stream.heartbeat()]
         raw = b"".join(out)
         assert raw.count(b"event: message_start") == 1 and raw.count(b"event: ping") == 7
@@ -373,10 +373,10 @@ def steps_of(out: list[bytes]) -> list[dict[str, Any]]:
     return [json.loads(line[6:]) for line in lines if line.startswith(b"data: ")]
 
 
-@pytest.mark.parametrize("said", LEAKED)
-def test_a_response_that_is_taken_up_is_one_response(said: str) -> None:
+@pytest.mark.parametrize("text", LEAKED)
+def test_a_response_that_is_taken_up_is_one_response(text: str) -> None:
     """One row of numbers and items, each with one id from its first step to the end."""
-    steps = steps_of(carry_on("openai_responses", write("openai_responses", LEAKED[said])))
+    steps = steps_of(carry_on("openai_responses", write("openai_responses", LEAKED[text])))
     numbers = [step["sequence_number"] for step in steps]
     assert steps[-1]["type"] == "error" or numbers == list(range(len(steps)))
     created = [step["response"]["id"] for step in steps if "response" in step]
@@ -388,14 +388,14 @@ def test_a_response_that_is_taken_up_is_one_response(said: str) -> None:
             assert ids[step["output_index"]] == step.get("item_id", step.get("item", {}).get("id"))
     if steps[-1]["type"] == "response.completed":
         assert [item["id"] for item in steps[-1]["response"]["output"]] == list(ids.values())
-        said_text = "".join(step["delta"] for step in steps if step["type"] == "response.output_text.delta")
+        answer_text = "".join(step["delta"] for step in steps if step["type"] == "response.output_text.delta")
         output = steps[-1]["response"]["output"]
-        assert said_text == "".join(part["text"] for item in output for part in item.get("content") or ())
+        assert answer_text == "".join(part["text"] for item in output for part in item.get("content") or ())
 
 
-@pytest.mark.parametrize("said", LEAKED)
-def test_a_message_that_is_taken_up_is_one_message(said: str) -> None:
-    steps = steps_of(carry_on("anthropic_messages", write("anthropic_messages", LEAKED[said])))
+@pytest.mark.parametrize("text", LEAKED)
+def test_a_message_that_is_taken_up_is_one_message(text: str) -> None:
+    steps = steps_of(carry_on("anthropic_messages", write("anthropic_messages", LEAKED[text])))
     at, blocks = None, 0
     for step in steps:
         match step["type"]:
@@ -412,7 +412,7 @@ def test_a_message_that_is_taken_up_is_one_message(said: str) -> None:
 
 
 def test_raw_text_for_a_custom_tool_passes() -> None:
-    asked = ClientRequest(Conversation("m", ()), stream=True, memory={"custom": frozenset(("patch",))})
+    asked = ClientRequest(conversation=Conversation("m", ()), stream=True, memory={"custom": frozenset(("patch",))})
     writer = all_wires()["openai_responses"].open_encoder(ResponseIdentity("7", 0, "their-name"), asked)
     call = (CallStarted(0, "c", "patch"), CallArguments(0, '{"input":"*** Begin'), CallArguments(0, ' Patch"}'))
     events: tuple[Event, ...] = (*call, CallEnded(0), Finished("tool_calls"))
@@ -431,8 +431,8 @@ def test_raw_text_for_a_custom_tool_passes() -> None:
         pytest.param(b".delta", b".part", id="no deltas"),
     ],
 )
-def test_what_clients_of_the_responses_wire_cannot_read_is_told_anew(found: bytes, instead: bytes) -> None:
-    response = b"".join(write("openai_responses", SAID["call"]))
+def test_the_responses_wire_re_encodes_what_its_clients_cannot_read(found: bytes, instead: bytes) -> None:
+    response = b"".join(write("openai_responses", ANSWERS["call"]))
     raw = response.replace(found, instead)
     assert raw != response
     out = carry_on("openai_responses", [event + b"\n\n" for event in raw.split(b"\n\n")[:-1]])

@@ -1,4 +1,4 @@
-"""Native answers that are taken up in the middle, as the packages of the vendors read them."""
+"""Native answers that are re-encoded from the middle on, read by the packages of the vendors."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 from anthropic import AsyncAnthropic
-from gateway.test_passthrough import CALL, LEAKED, SAID, write
+from gateway.test_passthrough import ANSWERS, CALL, LEAKED, write
 from openai import AsyncOpenAI
 from support.gateway import gateway, run
 
 from toolglot.core.events import Event
 
-TELLING = {
+NARROWING = {
     "words": ([], "Well, 1 < 2 and `<tool` is {no} call."),
     "call": (["a"], "See: "),
     "leak": (["a"], "See: "),
@@ -39,10 +39,10 @@ def upstream(wire: str, events: Sequence[Event]) -> web.Application:
     return app
 
 
-@pytest.mark.parametrize("said", TELLING)
-def test_the_package_of_anthropic(said: str) -> None:
+@pytest.mark.parametrize("answer_text", NARROWING)
+def test_the_package_of_anthropic(answer_text: str) -> None:
     async def talk() -> None:
-        app = upstream("anthropic_messages", (SAID | LEAKED)[said])
+        app = upstream("anthropic_messages", (ANSWERS | LEAKED)[answer_text])
         async with gateway(app=app, upstream={"wire": "anthropic_messages"}, mode="native") as gate:
             client = AsyncAnthropic(base_url=gate.address, api_key="none", max_retries=0)
             async with (
@@ -54,28 +54,28 @@ def test_the_package_of_anthropic(said: str) -> None:
                     tools=[{"name": "read", "input_schema": SCHEMA}],
                 ) as stream,
             ):
-                told = await stream.get_final_message()
-        files = [block.input["filePath"] for block in told.content if block.type == "tool_use"]
-        text = "".join(block.text for block in told.content if block.type == "text")
-        assert (files, text.rstrip("\n")) == (TELLING[said][0], TELLING[said][1].rstrip("\n"))
-        assert told.stop_reason == ("tool_use" if files else "end_turn")
+                received = await stream.get_final_message()
+        files = [block.input["filePath"] for block in received.content if block.type == "tool_use"]
+        text = "".join(block.text for block in received.content if block.type == "text")
+        assert (files, text.rstrip("\n")) == (NARROWING[answer_text][0], NARROWING[answer_text][1].rstrip("\n"))
+        assert received.stop_reason == ("tool_use" if files else "end_turn")
 
     run(talk)
 
 
-@pytest.mark.parametrize("said", TELLING)
-def test_the_package_of_openai(said: str) -> None:
+@pytest.mark.parametrize("text", NARROWING)
+def test_the_package_of_openai(text: str) -> None:
     async def talk() -> None:
-        app = upstream("openai_responses", (SAID | LEAKED)[said])
+        app = upstream("openai_responses", (ANSWERS | LEAKED)[text])
         async with gateway(app=app, upstream={"wire": "openai_responses"}, mode="native") as gate:
             client = AsyncOpenAI(base_url=gate.address + "/v1", api_key="none", max_retries=0)
             tool: Any = {"type": "function", "name": "read", "parameters": SCHEMA, "strict": False}
             async with client, client.responses.stream(model="m", input="hi", tools=[tool]) as stream:
                 deltas = [event.delta async for event in stream if event.type == "response.output_text.delta"]
-                told = await stream.get_final_response()
-        calls = [item.arguments for item in told.output if item.type == "function_call"]
-        assert len(calls) == len(TELLING[said][0])
-        assert all(f'"{name}"' in call for name, call in zip(TELLING[said][0], calls, strict=True))
-        assert "".join(deltas).rstrip("\n") == told.output_text.rstrip("\n") == TELLING[said][1].rstrip("\n")
+                received = await stream.get_final_response()
+        calls = [item.arguments for item in received.output if item.type == "function_call"]
+        assert len(calls) == len(NARROWING[text][0])
+        assert all(f'"{name}"' in call for name, call in zip(NARROWING[text][0], calls, strict=True))
+        assert "".join(deltas).rstrip("\n") == received.output_text.rstrip("\n") == NARROWING[text][1].rstrip("\n")
 
     run(talk)

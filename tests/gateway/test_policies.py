@@ -1,4 +1,4 @@
-"""What a client is told of an answer, over all wires: every call, native calls before leaked ones, never an empty success."""
+"""What a client receives of an answer, over all wires: every call, native calls before leaked ones, never an empty success."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def element(path: str) -> str:
 
 def ask(line: Line, stream: bool, parallel: bool | None = None) -> Exchange:
     asked = Message("user", (Text("go"),))
-    return line.ask(Conversation("m", (asked,), TOOLS, limits=Sampling(parallel_calls=parallel)), stream)
+    return line.ask(Conversation("m", (asked,), TOOLS, sampling=Sampling(parallel_calls=parallel)), stream)
 
 
-def tell(line: Line, exchange: Exchange, events: Iterable[Event]) -> list[Event]:
+def answer_with(line: Line, exchange: Exchange, events: Iterable[Event]) -> list[Event]:
     """What the client reads; an error reply is a failure."""
     try:
         return list(merge_deltas(line.answer(exchange, list(events))))
@@ -72,33 +72,35 @@ ONE_CALL = {"openai_chat", "openai_responses", "anthropic_messages"}
 
 @EVERY
 @pytest.mark.parametrize("mode", ["text", "native"])
-def test_every_call_is_delivered_whatever_was_taught(mode: str, client: str, upstream: str, stream: bool) -> None:
+def test_every_call_is_delivered_whatever_the_prompt_asks_for(
+    mode: str, client: str, upstream: str, stream: bool
+) -> None:
     line = Line(client, upstream, mode)
     exchange = ask(line, stream)
     assert not exchange.route.parallel and not exchange.route.single
-    _, calls, finish = sum_up(tell(line, exchange, [*pieces(TWO), DONE]))
+    _, calls, finish = sum_up(answer_with(line, exchange, [*pieces(TWO), DONE]))
     assert (calls, finish) == (BOTH, "tool_calls")
     exchange = ask(line, stream)
-    _, calls, _ = sum_up(tell(line, exchange, [*call(0, "read"), *call(1, "write"), CALLED]))
+    _, calls, _ = sum_up(answer_with(line, exchange, [*call(0, "read"), *call(1, "write"), CALLED]))
     assert [name for name, _ in calls] == ["read", "write"]
 
 
 @EVERY
 @pytest.mark.parametrize("mode", ["text", "native"])
-def test_one_call_is_delivered_where_the_request_says_so(mode: str, client: str, upstream: str, stream: bool) -> None:
+def test_one_call_is_delivered_if_the_request_asks_for_one(mode: str, client: str, upstream: str, stream: bool) -> None:
     if client not in ONE_CALL:
         return
     line = Line(client, upstream, mode)
     for events in ([*pieces(TWO), DONE], [*call(0, "read"), *call(1, "write"), CALLED]):
         exchange = ask(line, stream, parallel=False)
-        _, calls, _ = sum_up(tell(line, exchange, events))
+        _, calls, _ = sum_up(answer_with(line, exchange, events))
         assert len(calls) == 1 and exchange.recorder.rejected == ["extra_call"]
 
 
 @pytest.mark.parametrize(("setting", "asked", "expected"), [("false", None, 1), ("false", True, 2), ("true", None, 2)])
-def test_the_setting_counts_where_the_request_says_nothing(setting: str, asked: bool | None, expected: int) -> None:
+def test_the_setting_applies_if_the_request_has_no_preference(setting: str, asked: bool | None, expected: int) -> None:
     line = Line("openai_chat", "openai_chat", "text", parallel_calls=setting)
-    _, calls, _ = sum_up(tell(line, ask(line, False, asked), [TextDelta(TWO), DONE]))
+    _, calls, _ = sum_up(answer_with(line, ask(line, False, asked), [TextDelta(TWO), DONE]))
     assert len(calls) == expected
 
 
@@ -125,7 +127,7 @@ def test_a_leak_beside_a_native_call_is_text(case: str, client: str, upstream: s
     line = Line(client, upstream)
     exchange = ask(line, stream)
     before, behind = LEAKS[case]
-    events = tell(line, exchange, [*pieces(before), *call(0, "read"), *pieces(behind), CALLED])
+    events = answer_with(line, exchange, [*pieces(before), *call(0, "read"), *pieces(behind), CALLED])
     text, calls, finish = sum_up(events)
     assert (text, finish) == (before + behind, "tool_calls")
     assert calls == [("read", {"path": "ä\n"})]
@@ -138,7 +140,7 @@ def test_a_leak_beside_a_native_call_is_text(case: str, client: str, upstream: s
 @pytest.mark.parametrize("before", ["I read.\n\n", "I read <", f"Now.\n{leak()}\n"])
 def test_text_stays_before_the_native_call_that_followed_it(before: str, client: str, stream: bool) -> None:
     line = Line(client, "anthropic_messages")
-    events = tell(line, ask(line, stream), [*pieces(before), *call(0, "read"), TextDelta("Done."), CALLED])
+    events = answer_with(line, ask(line, stream), [*pieces(before), *call(0, "read"), TextDelta("Done."), CALLED])
     order = [type(event) for event in events if isinstance(event, TextDelta | CallStarted)]
     assert order == [TextDelta, CallStarted, TextDelta]
     assert [event.text for event in events if isinstance(event, TextDelta)] == [before, "Done."]
@@ -148,7 +150,7 @@ def test_text_stays_before_the_native_call_that_followed_it(before: str, client:
 def test_calls_that_stay_text_are_recorded(stream: bool) -> None:
     line = Line("openai_chat", "openai_chat")
     exchange = ask(line, stream)
-    tell(line, exchange, [*pieces(leak()), *call(0, "read"), *pieces(leak()), CALLED])
+    answer_with(line, exchange, [*pieces(leak()), *call(0, "read"), *pieces(leak()), CALLED])
     watch = exchange.recorder
     assert watch.outcomes["rescue"] == {"left_as_text": 2}
     assert "2 calls in the text beside native ones stay text: hermes" in watch.notes
@@ -158,8 +160,8 @@ def test_calls_that_stay_text_are_recorded(stream: bool) -> None:
 def test_a_leak_without_a_native_call_is_delivered_in_its_place(client: str, upstream: str, stream: bool) -> None:
     line = Line(client, upstream)
     exchange = ask(line, stream)
-    told = tell(line, exchange, [*pieces(f"I write.\n\n{leak()}\n\nThen I wait."), DONE])
-    text, calls, finish = sum_up(told)
+    events = answer_with(line, exchange, [*pieces(f"I write.\n\n{leak()}\n\nThen I wait."), DONE])
+    text, calls, finish = sum_up(events)
     assert (calls, finish) == ([("write", {"path": "b"})], "tool_calls")
     assert text.split() == ["I", "write.", "Then", "I", "wait."]
     assert exchange.recorder.read_as == ["hermes"]
@@ -169,10 +171,10 @@ def test_a_call_rehearsed_in_thoughts_stays_a_thought() -> None:
     thought = f"<think>\nPerhaps {leak()}\n</think>\n\n"
     for client in ("openai_chat", "anthropic_messages"):
         line = Line(client, "openai_chat")
-        told = tell(line, ask(line, True), [*pieces(thought), *call(0, "read"), CALLED])
-        text, calls, _ = sum_up(told)
+        events = answer_with(line, ask(line, True), [*pieces(thought), *call(0, "read"), CALLED])
+        text, calls, _ = sum_up(events)
         assert "tool_call" not in text and calls == [("read", {"path": "ä\n"})]
-        assert leak() in "".join(event.text for event in told if isinstance(event, ReasoningDelta))
+        assert leak() in "".join(event.text for event in events if isinstance(event, ReasoningDelta))
 
 
 @pytest.mark.parametrize("upstream", WIRES)
@@ -184,7 +186,7 @@ def test_a_native_answer_holds_nothing_back(upstream: str) -> None:
     exchange = ask(line, True)
     stream = open_stream(exchange)
     writer = all_wires()[upstream].open_encoder(
-        ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), True, True)
+        ResponseIdentity("1", 1, "m"), ClientRequest(conversation=Conversation("m", ()), stream=True, wants_usage=True)
     )
     for word in ("I ", "read ", "it", " now."):
         assert word.encode() in stream.feed(writer.write([TextDelta(word)]))
@@ -196,7 +198,7 @@ def test_a_native_answer_holds_nothing_back(upstream: str) -> None:
 
 EMPTY: dict[str, list[Event]] = {
     "nothing": [DONE],
-    "nothing, though a call is said to be there": [CALLED],
+    "nothing, though the finish reason is tool_calls": [CALLED],
     "reasoning alone": [ReasoningDelta("Hm."), DONE],
     "white space": [TextDelta(" \n"), TextDelta("\n"), DONE],
     "white space behind reasoning": [ReasoningDelta("Hm."), TextDelta("\n\n"), DONE],
@@ -209,8 +211,8 @@ EMPTY: dict[str, list[Event]] = {
 def test_an_empty_answer_is_an_error(case: str, mode: str, client: str, upstream: str, stream: bool) -> None:
     line = Line(client, upstream, mode)
     exchange = ask(line, stream)
-    told = tell(line, exchange, EMPTY[case])
-    assert isinstance(told[-1], Failed), told
+    events = answer_with(line, exchange, EMPTY[case])
+    assert isinstance(events[-1], Failed), events
     assert exchange.recorder.error in ("empty_answer", "upstream_invalid") or not stream
 
 
@@ -222,8 +224,8 @@ def broken_reply(wire: str, arguments: str, text: str = "", finish: bool = True)
         return json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).encode()
     if wire == "openai_responses":
         item = {"type": "function_call", "call_id": "c", "name": "read", "arguments": arguments, "status": "completed"}
-        said = {"type": "message", "content": [{"type": "output_text", "text": text}]}
-        output = [said, item] if text else [item]
+        item_before = {"type": "message", "content": [{"type": "output_text", "text": text}]}
+        output = [item_before, item] if text else [item]
         return json.dumps({"object": "response", "status": "completed", "output": output}).encode()
     if wire == "anthropic_messages":
         block = {"type": "tool_use", "id": "c", "name": "read", "input": arguments}
@@ -239,12 +241,12 @@ def broken_reply(wire: str, arguments: str, text: str = "", finish: bool = True)
 
 
 @pytest.mark.parametrize(("client", "stream"), list(product(WIRES, [False, True])))
-def test_a_filter_is_told_as_such_or_is_an_error(client: str, stream: bool) -> None:
+def test_a_content_filter_is_reported_as_such_or_is_an_error(client: str, stream: bool) -> None:
     """An Ollama client knows no such reason; it would take the empty answer for a success."""
     line = Line(client, "openai_chat", "native")
     exchange = ask(line, stream)
-    told = tell(line, exchange, [Finished("content_filter")])
-    assert sum_up(told)[2] == ("failed" if client == "ollama" else "content_filter")
+    events = answer_with(line, exchange, [Finished("content_filter")])
+    assert sum_up(events)[2] == ("failed" if client == "ollama" else "content_filter")
     assert (exchange.recorder.error or exchange.recorder.finish) == "content_filter"
 
 
@@ -275,8 +277,8 @@ def test_native_arguments_that_are_no_json_are_an_error(case: str, client: str, 
 def test_a_cut_call_beside_text_is_recorded_and_never_looks_complete(client: str, upstream: str) -> None:
     line = Line(client, upstream)
     exchange = ask(line, False)
-    told = line.carry(exchange, broken_reply(upstream, BROKEN["cut"], "I read."))
-    assert sum_up(told) == (f"I read.\n\n({CUT})", [], "length")
+    events = line.carry(exchange, broken_reply(upstream, BROKEN["cut"], "I read."))
+    assert sum_up(events) == (f"I read.\n\n({CUT})", [], "length")
     assert exchange.recorder.rejected == ["truncated"]
 
 
@@ -287,8 +289,8 @@ def test_a_stream_with_arguments_that_are_no_json_fails(case: str, client: str, 
     line = Line(client, upstream)
     exchange = ask(line, True)
     made: list[Event] = [CallStarted(0, "c", "read"), CallArguments(0, BROKEN[case]), CallEnded(0)]
-    told = tell(line, exchange, [TextDelta("I read."), *made, CALLED])
-    assert isinstance(told[-1], Failed) and not any(isinstance(event, CallEnded) for event in told)
+    events = answer_with(line, exchange, [TextDelta("I read."), *made, CALLED])
+    assert isinstance(events[-1], Failed) and not any(isinstance(event, CallEnded) for event in events)
     assert (exchange.recorder.error, exchange.recorder.rejected) == ("malformed_call", ["malformed"])
 
 
@@ -299,12 +301,12 @@ def test_a_stream_with_a_cut_call_fails_if_a_part_of_it_was_sent(text: str, clie
     line = Line(client, upstream)
     exchange = ask(line, True)
     made: list[Event] = [CallStarted(0, "c", "read"), CallArguments(0, BROKEN["cut"]), CallEnded(0)]
-    told = tell(line, exchange, [*pieces(text), *made, CALLED])
-    assert not any(isinstance(event, CallEnded) for event in told) and exchange.recorder.rejected == ["truncated"]
+    events = answer_with(line, exchange, [*pieces(text), *made, CALLED])
+    assert not any(isinstance(event, CallEnded) for event in events) and exchange.recorder.rejected == ["truncated"]
     if text.strip() and all_wires()[client].sends_whole_calls:
-        assert sum_up(told) == (f"{text}\n\n({CUT})", [], "length") and not exchange.recorder.error
+        assert sum_up(events) == (f"{text}\n\n({CUT})", [], "length") and not exchange.recorder.error
     else:
-        assert (type(told[-1]), exchange.recorder.error) == (Failed, "truncated_call")
+        assert (type(events[-1]), exchange.recorder.error) == (Failed, "truncated_call")
 
 
 @pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
@@ -312,39 +314,41 @@ def test_a_stream_with_a_cut_call_fails_if_a_part_of_it_was_sent(text: str, clie
 def test_no_arguments_are_no_defect(written: str, client: str, upstream: str) -> None:
     line = Line(client, upstream)
     exchange = ask(line, False)
-    told = line.carry(exchange, broken_reply(upstream, written))
-    ((name, arguments),) = sum_up(told)[1]
+    events = line.carry(exchange, broken_reply(upstream, written))
+    ((name, arguments),) = sum_up(events)[1]
     assert (name, arguments or {}) == ("read", {}) and exchange.recorder.calls == 1
 
 
 @pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
 def test_line_breaks_in_arguments_are_not_escaped_by_every_server(client: str, upstream: str) -> None:
     line = Line(client, upstream)
-    told = line.carry(ask(line, False), broken_reply(upstream, '{"path": "a\nb"}'))
-    made = "".join(event.fragment for event in told if isinstance(event, CallArguments))
+    events = line.carry(ask(line, False), broken_reply(upstream, '{"path": "a\nb"}'))
+    made = "".join(event.fragment for event in events if isinstance(event, CallArguments))
     assert json.loads(made, strict=False) == {"path": "a\nb"}
 
 
 @pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
 @pytest.mark.parametrize("mode", ["text", "native"])
-@pytest.mark.parametrize("said", ["", "I read.", leak()])
-def test_a_stream_without_a_finish_fails(said: str, mode: str, client: str, upstream: str) -> None:
+@pytest.mark.parametrize("text", ["", "I read.", leak()])
+def test_a_stream_without_a_finish_fails(text: str, mode: str, client: str, upstream: str) -> None:
     from toolglot.gateway.response_streams import open_stream
 
     line = Line(client, upstream, mode)
     exchange = ask(line, True)
     stream, reader = open_stream(exchange), line.client.open_decoder(line.source.token)
-    writer = line.upstream.open_encoder(ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), True, True))
-    sent = stream.feed(writer.write(pieces(said))) + stream.close()
-    told = [*reader.feed(sent), *reader.close()]
-    assert isinstance(told[-1], Failed) and exchange.recorder.error == "upstream_closed"
+    writer = line.upstream.open_encoder(
+        ResponseIdentity("1", 1, "m"), ClientRequest(conversation=Conversation("m", ()), stream=True, wants_usage=True)
+    )
+    sent = stream.feed(writer.write(pieces(text))) + stream.close()
+    events = [*reader.feed(sent), *reader.close()]
+    assert isinstance(events[-1], Failed) and exchange.recorder.error == "upstream_closed"
 
 
 @pytest.mark.parametrize("status", ["in_progress", "cancelled", "failed", "queued"])
 def test_a_response_that_is_not_finished_is_an_error(status: str) -> None:
     line = Line("openai_chat", "openai_responses")
-    said = {"type": "message", "content": [{"type": "output_text", "text": "I"}]}
-    body = json.dumps({"object": "response", "status": status, "output": [said]}).encode()
+    text = {"type": "message", "content": [{"type": "output_text", "text": "I"}]}
+    body = json.dumps({"object": "response", "status": status, "output": [text]}).encode()
     with pytest.raises(ToolglotError):
         line.carry(ask(line, False), body)
 
@@ -366,11 +370,11 @@ def test_a_call_that_was_refused_is_text_in_a_whole_answer(client: str, upstream
     line = Line(client, upstream, "text")
     conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", OPEN)]))
     exchange = line.ask(conversation, False)
-    said = f"Now:\n{REFUSED_OPEN}"
-    told = tell(line, exchange, [TextDelta(said), DONE])
-    assert sum_up(told) == (f"{said}\n\n({MISSING})", [], "stop")
+    text = f"Now:\n{REFUSED_OPEN}"
+    events = answer_with(line, exchange, [TextDelta(text), DONE])
+    assert sum_up(events) == (f"{text}\n\n({MISSING})", [], "stop")
     assert exchange.recorder.rejected == ["missing_argument"]
-    assert not any(isinstance(event, CallStarted) for event in told)
+    assert not any(isinstance(event, CallStarted) for event in events)
 
 
 @pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
@@ -381,23 +385,25 @@ def test_a_refused_call_in_a_stream_is_text_or_a_failure(client: str, upstream: 
     line = Line(client, upstream, "text")
     conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", OPEN)]))
     exchange = line.ask(conversation, True)
-    said = CUT_OPEN if cut else REFUSED_OPEN
-    told = tell(
+    text = CUT_OPEN if cut else REFUSED_OPEN
+    events = answer_with(
         line,
         exchange,
-        [TextDelta("Now:\n"), *(TextDelta(piece) for piece in said), Finished("length" if cut else "stop")],
+        [TextDelta("Now:\n"), *(TextDelta(piece) for piece in text), Finished("length" if cut else "stop")],
     )
     why = CUT.replace("read", "open") if cut else MISSING
     assert exchange.recorder.rejected == (["truncated"] if cut else ["missing_argument"])
     if all_wires()[client].sends_whole_calls:
-        assert sum_up(told) == (f"Now:\n{said}\n\n({why})", [], "length" if cut else "stop")
-        assert not any(isinstance(event, CallStarted) for event in told)
+        assert sum_up(events) == (f"Now:\n{text}\n\n({why})", [], "length" if cut else "stop")
+        assert not any(isinstance(event, CallStarted) for event in events)
         return
-    assert not any(isinstance(event, CallEnded) for event in told)
+    assert not any(isinstance(event, CallEnded) for event in events)
     if cut:
-        assert sum_up(told)[1:] == ([], "length") and not exchange.recorder.error
+        assert sum_up(events)[1:] == ([], "length") and not exchange.recorder.error
     else:
-        assert isinstance(told[-1], Failed) and why in told[-1].message and exchange.recorder.error == "refused_call"
+        assert (
+            isinstance(events[-1], Failed) and why in events[-1].message and exchange.recorder.error == "refused_call"
+        )
 
 
 @pytest.mark.parametrize("client", WIRES)
@@ -405,12 +411,12 @@ def test_a_refused_call_that_leaked_beside_native_tools_is_text(client: str) -> 
     """There a call in the text waits for the end of the answer, so nothing of it was sent."""
     line = Line(client, "openai_chat", "native")
     conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", OPEN)]))
-    told = tell(line, line.ask(conversation, True), [TextDelta("Now:\n"), *map(TextDelta, REFUSED_OPEN), DONE])
-    assert sum_up(told) == (f"Now:\n{REFUSED_OPEN}\n\n({MISSING})", [], "stop")
+    events = answer_with(line, line.ask(conversation, True), [TextDelta("Now:\n"), *map(TextDelta, REFUSED_OPEN), DONE])
+    assert sum_up(events) == (f"Now:\n{REFUSED_OPEN}\n\n({MISSING})", [], "stop")
 
 
-def test_a_mark_that_was_only_mentioned_is_told_without_a_note() -> None:
+def test_a_mentioned_mark_passes_without_a_note() -> None:
     line = Line("openai_chat", "openai_chat", "text")
     conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", OPEN)]))
-    said = "Calls begin with <tool_call> and so on."
-    assert sum_up(tell(line, line.ask(conversation, True), [TextDelta(said), DONE])) == (said, [], "stop")
+    text = "Calls begin with <tool_call> and so on."
+    assert sum_up(answer_with(line, line.ask(conversation, True), [TextDelta(text), DONE])) == (text, [], "stop")

@@ -1,4 +1,4 @@
-"""Profiles: which rule fits, what servers are asked, what their answers tell, and which errors mean trouble."""
+"""Profiles: matching rules, queries to servers, facts in their responses, and errors that mean native tools do not work."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def facts_of(path: str, answer: Any, model: str = "m") -> Facts:
 
 
 @pytest.mark.parametrize("case", ANSWERS)
-def test_a_server_tells_what_it_can(case: str) -> None:
+def test_facts_are_read_from_the_answer_of_a_server(case: str) -> None:
     path, answer, name, native = ANSWERS[case]
     assert PROFILES.needs_facts(SERVER, "m")
     rule = PROFILES.find(SERVER, "m", facts_of(path, answer))
@@ -70,7 +70,7 @@ def test_questions_go_to_the_root_of_the_server() -> None:
 @pytest.mark.parametrize(
     "answer", [b"", b"nonsense", b"[1]", b"null", b"{}", b'{"chat_template_caps": 3}', b"[" * 99_999]
 )
-def test_an_answer_that_tells_nothing_gives_no_facts(answer: bytes) -> None:
+def test_an_uninformative_answer_gives_no_facts(answer: bytes) -> None:
     assert PROFILES.read_facts([answer] * len(PROFILES.probes)) == NO_FACTS
 
 
@@ -102,7 +102,7 @@ def test_known_hosts_need_not_be_asked(address: str, model: str, name: str, nati
     assert (rule.name, rule.native) == (name, native)
 
 
-def test_nobody_known_gets_text() -> None:
+def test_an_unknown_server_gets_text() -> None:
     rule = PROFILES.find("http://api.openai.com.evil.example/v1", "some-model")
     assert (rule.name, rule.native, rule.number) == ("nothing is known", False, len(PROFILES.rules))
 
@@ -126,9 +126,9 @@ def test_nobody_known_gets_text() -> None:
 def test_a_model_that_is_known_to_call_natively_starts_native_anywhere(model: str, name: str, native: bool) -> None:
     rule = PROFILES.find("http://gateway.example/v1", model)
     assert (rule.name, rule.native) == (name, native)
-    assert PROFILES.needs_facts("http://gateway.example/v1", model)  # what a server tells of itself comes first
-    told = facts_of(*ANSWERS["ollama"][:2])
-    assert "Ollama" in PROFILES.find(SERVER, model, told).name
+    assert PROFILES.needs_facts("http://gateway.example/v1", model)  # facts of the server come first
+    received = facts_of(*ANSWERS["ollama"][:2])
+    assert "Ollama" in PROFILES.find(SERVER, model, received).name
 
 
 def test_a_rule_explains_itself() -> None:
@@ -222,7 +222,7 @@ def test_a_file_that_is_not_there_is_refused() -> None:
         load_profiles("nowhere.toml")
 
 
-def test_a_file_named_in_the_settings_stands_beside_them(tmp_path: Path) -> None:
+def test_a_file_named_in_the_settings_is_relative_to_them(tmp_path: Path) -> None:
     path = tmp_path / "toolglot.toml"
     path.write_text("[tool_calling]\nprofiles = 'my.toml'", encoding="utf-8")
     assert load({}, {}, path).tool_calling.profiles == str(tmp_path / "my.toml")

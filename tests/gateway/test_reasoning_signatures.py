@@ -1,4 +1,4 @@
-"""Seals of reasoning: what a client's wire cannot carry is kept, and goes back with the step that it belongs to."""
+"""Reasoning signatures: those that a client's wire cannot carry are stored, and sent with the step they belong to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from toolglot.wires.gemini.field_names import NO_SIGNATURE
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.translation import wrap_signature
 
-SEAL = "c2VhbCBvbmU="
+SIGNATURE = "c2VhbCBvbmU="
 OTHER = "c2VhbCB0d28="
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 TOOLS = (Tool("read", "Read a file", SCHEMA), Tool("write", "Write a file", SCHEMA))
@@ -43,25 +43,25 @@ SEALING = sorted(name for name, wire in client_wires().items() if wire.models_si
 CARRYING = {name for name, wire in client_wires().items() if wire.client_returns_signatures}
 PAIRS = [(client, upstream) for client in sorted(client_wires()) for upstream in SEALING if client != upstream]
 
-SEALED: dict[str, Callable[[str], list[Event]]] = {
-    "call": lambda kind: [ReasoningDelta("Hm."), ReasoningSigned(SEAL, kind), *call(0)],
-    "text_call": lambda kind: [ReasoningDelta("Hm."), ReasoningSigned(SEAL, kind), TextDelta("I read."), *call(0)],
-    "calls": lambda kind: [ReasoningSigned(SEAL, kind), *call(0), *call(1, "write")],
-    "each": lambda kind: [ReasoningSigned(SEAL, kind), *call(0), ReasoningSigned(OTHER, kind), *call(1, "write")],
-    "text": lambda kind: [ReasoningDelta("Hm."), ReasoningSigned(SEAL, kind), TextDelta("It is a file.")],
+SIGNED_ANSWERS: dict[str, Callable[[str], list[Event]]] = {
+    "call": lambda kind: [ReasoningDelta("Hm."), ReasoningSigned(SIGNATURE, kind), *call(0)],
+    "text_call": lambda kind: [ReasoningDelta("Hm."), ReasoningSigned(SIGNATURE, kind), TextDelta("I read."), *call(0)],
+    "calls": lambda kind: [ReasoningSigned(SIGNATURE, kind), *call(0), *call(1, "write")],
+    "each": lambda kind: [ReasoningSigned(SIGNATURE, kind), *call(0), ReasoningSigned(OTHER, kind), *call(1, "write")],
+    "text": lambda kind: [ReasoningDelta("Hm."), ReasoningSigned(SIGNATURE, kind), TextDelta("It is a file.")],
 }
-"""Answers with seals, by the kind of those."""
+"""Answers with signatures, by kind."""
 
 
 LENT: dict[str, Callable[[str, str], str]] = {
-    "anthropic_messages": lambda seal, kind: write_signature(kind, seal),
-    "openai_responses": lambda seal, kind: wrap_signature(seal, kind, "openai_responses"),
+    "anthropic_messages": lambda sign, kind: write_signature(kind, sign),
+    "openai_responses": lambda sign, kind: wrap_signature(sign, kind, "openai_responses"),
 }
-"""What clients of wires that carry seals are given, and send back as it is."""
+"""Wires that carry signatures: their clients send them back unchanged."""
 
 
 def remember(events: list[Event], client: str) -> tuple[Message, ...]:
-    """The turn as a client sends it back, and what follows; seals only where its wire carries them."""
+    """The turn as a client sends it back, and what follows; signatures only where its wire carries them."""
     parts: list[Any] = []
     calls: dict[int, ToolCall] = {}
     thought = ""
@@ -69,8 +69,8 @@ def remember(events: list[Event], client: str) -> tuple[Message, ...]:
         match event:
             case ReasoningDelta(text=text):
                 thought = text
-            case ReasoningSigned(signature=seal, kind=kind) if client in LENT:
-                parts.append(Reasoning(thought, LENT[client](seal, kind), client))
+            case ReasoningSigned(signature=sign, kind=kind) if client in LENT:
+                parts.append(Reasoning(thought, LENT[client](sign, kind), client))
                 thought = ""
             case TextDelta(text=text):
                 parts.append(Text(text))
@@ -87,57 +87,57 @@ def remember(events: list[Event], client: str) -> tuple[Message, ...]:
 
 
 def shape(parts: list[Any]) -> list[Any]:
-    """What must arrive: seals with their thoughts, and what they stand before."""
-    told = [(part.text, part.signature) if isinstance(part, Reasoning) else type(part).__name__ for part in parts]
-    return [part for part in told if part != ("", "")]
+    """What must arrive: signatures with their thoughts, and the part that follows them."""
+    received = [(part.text, part.signature) if isinstance(part, Reasoning) else type(part).__name__ for part in parts]
+    return [part for part in received if part != ("", "")]
 
 
 EXPECTED: dict[str, list[Any]] = {
-    "call": [("Hm.", SEAL), "ToolCall"],
-    "text_call": [("Hm.", SEAL), "Text", "ToolCall"],
-    "calls": [("", SEAL), "ToolCall", "ToolCall"],
-    "each": [("", SEAL), "ToolCall", ("", OTHER), "ToolCall"],
-    "text": [("Hm.", SEAL), "Text"],
+    "call": [("Hm.", SIGNATURE), "ToolCall"],
+    "text_call": [("Hm.", SIGNATURE), "Text", "ToolCall"],
+    "calls": [("", SIGNATURE), "ToolCall", "ToolCall"],
+    "each": [("", SIGNATURE), "ToolCall", ("", OTHER), "ToolCall"],
+    "text": [("Hm.", SIGNATURE), "Text"],
 }
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("name", SEALED)
+@pytest.mark.parametrize("name", SIGNED_ANSWERS)
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
-def test_seals_come_back(client: str, upstream: str, name: str, stream: bool) -> None:
+def test_signatures_come_back(client: str, upstream: str, name: str, stream: bool) -> None:
     line = Line(client, upstream)
     first = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
-    told = line.answer(first, [*SEALED[name](upstream), Finished("tool_calls" if "call" in name else "stop")])
+    events = line.answer(first, [*SIGNED_ANSWERS[name](upstream), Finished("tool_calls" if "call" in name else "stop")])
     if client not in CARRYING and client != "gemini":
-        assert not any(isinstance(event, ReasoningSigned) for event in told)
-    history = (QUESTION, *remember(told, client))
+        assert not any(isinstance(event, ReasoningSigned) for event in events)
+    history = (QUESTION, *remember(events, client))
     for _ in range(2):  # and in every turn that follows
         again = line.ask(Conversation("m", history, TOOLS), stream)
         assert shape(line.see(again)) == EXPECTED[name]
-    assert bool(len(line.knowledge.store)) == (client not in CARRYING)
+    assert bool(len(line.capabilities.store)) == (client not in CARRYING)
 
 
 @pytest.mark.parametrize("client", ["openai_chat", "ollama"])
-def test_thinking_that_is_only_a_seal_comes_back(client: str) -> None:
+def test_thinking_that_is_only_a_signature_comes_back(client: str) -> None:
     line = Line(client, "anthropic_messages")
     first = line.ask(Conversation("m", (QUESTION,), TOOLS), True)
     events: list[Event] = [
-        ReasoningSigned(SEAL, REDACTED),
+        ReasoningSigned(SIGNATURE, REDACTED),
         ReasoningDelta("Hm."),
         ReasoningSigned(OTHER, "anthropic_messages"),
     ]
-    told = line.answer(first, [*events, *call(0), Finished("tool_calls")])
-    again = line.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), True)
+    received = line.answer(first, [*events, *call(0), Finished("tool_calls")])
+    again = line.ask(Conversation("m", (QUESTION, *remember(received, client)), TOOLS), True)
     blocks = json.loads(again.upstream_body)["messages"][1]["content"]
     assert blocks[:2] == [
-        {"type": "redacted_thinking", "data": SEAL},
+        {"type": "redacted_thinking", "data": SIGNATURE},
         {"type": "thinking", "thinking": "Hm.", "signature": OTHER},
     ]
     assert blocks[2]["type"] == "tool_use"
 
 
 def change(message: Message, **changes: str) -> Message:
-    """The turn with its call as somebody else would have made it."""
+    """The turn with a different call."""
     parts = tuple(structs.replace(part, **changes) if isinstance(part, ToolCall) else part for part in message.parts)
     return structs.replace(message, parts=parts)
 
@@ -155,40 +155,42 @@ def wait_too_long(line: Line, turn: Message) -> tuple[Message, str]:
     return turn, "k"
 
 
-def fill_the_room(line: Line, turn: Message) -> tuple[Message, str]:
-    line.knowledge.store.keep(("big",), 0, (64 << 20) - OVERHEAD)
+def fill_the_store(line: Line, turn: Message) -> tuple[Message, str]:
+    line.capabilities.store.keep(("big",), 0, (64 << 20) - OVERHEAD)
     return turn, "k"
 
 
-NO_SEAL = (use_another_key, change_the_call, wait_too_long, fill_the_room)
+LOST_SIGNATURE = (use_another_key, change_the_call, wait_too_long, fill_the_store)
 
 
-@pytest.mark.parametrize("case", NO_SEAL)
+@pytest.mark.parametrize("case", LOST_SIGNATURE)
 @pytest.mark.parametrize("upstream", SEALING)
-def test_a_step_without_its_seal_goes_on_without(
+def test_a_step_without_its_signature_is_sent_without(
     upstream: str, case: Callable[[Line, Message], tuple[Message, str]]
 ) -> None:
-    """Another key, a call that was changed, a seal that was put out: the request is one that the upstream accepts."""
+    """Another key, a call that was changed, a signature that expired: the request is one that the upstream accepts."""
     line = Line("openai_chat", upstream)
-    told = line.answer(
-        line.ask(Conversation("m", (QUESTION,), TOOLS), True), [*SEALED["call"](upstream), Finished("tool_calls")]
+    events = line.answer(
+        line.ask(Conversation("m", (QUESTION,), TOOLS), True),
+        [*SIGNED_ANSWERS["call"](upstream), Finished("tool_calls")],
     )
-    turn, result = remember(told, "openai_chat")
+    turn, result = remember(events, "openai_chat")
     turn, owner = case(line, turn)
     again = line.ask(Conversation("m", (QUESTION, turn, result), TOOLS), True, owner)
-    assert shape(line.see(again)) == ["ToolCall"] and SEAL.encode() not in again.upstream_body
+    assert shape(line.see(again)) == ["ToolCall"] and SIGNATURE.encode() not in again.upstream_body
     assert (NO_SIGNATURE.encode() in again.upstream_body) == (upstream == "gemini")
 
 
-def test_seals_of_one_upstream_are_not_for_another() -> None:
+def test_signatures_of_one_upstream_are_not_sent_to_another() -> None:
     line = Line("openai_chat", "gemini")
-    told = line.answer(
-        line.ask(Conversation("m", (QUESTION,), TOOLS), True), [*SEALED["call"]("gemini"), Finished("tool_calls")]
+    events = line.answer(
+        line.ask(Conversation("m", (QUESTION,), TOOLS), True),
+        [*SIGNED_ANSWERS["call"]("gemini"), Finished("tool_calls")],
     )
     elsewhere = replace(line.settings.upstreams[0], base_url="http://127.0.0.1:2/v1")
     line.settings = replace(line.settings, upstreams=(elsewhere,))
-    again = line.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), TOOLS), True)
-    assert NO_SIGNATURE.encode() in again.upstream_body and SEAL.encode() not in again.upstream_body
+    again = line.ask(Conversation("m", (QUESTION, *remember(events, "openai_chat")), TOOLS), True)
+    assert NO_SIGNATURE.encode() in again.upstream_body and SIGNATURE.encode() not in again.upstream_body
 
 
 EDITOR = "str_replace_based_edit_tool"
@@ -210,15 +212,15 @@ ROO = next(
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("upstream", SEALING)
-def test_seals_come_back_where_tools_are_mapped(upstream: str, stream: bool) -> None:
+def test_signatures_come_back_where_tools_are_mapped(upstream: str, stream: bool) -> None:
     """The client makes another call than the model did; it is the client's that is known again."""
     line = edited("openai_chat", upstream)
-    events = [ReasoningSigned(SEAL, upstream), *call(0, EDITOR, EDIT), Finished("tool_calls")]
-    told = line.answer(line.ask(Conversation("m", (QUESTION,), ROO), stream), events)
-    [made] = [event.name for event in told if isinstance(event, CallStarted)]
+    events = [ReasoningSigned(SIGNATURE, upstream), *call(0, EDITOR, EDIT), Finished("tool_calls")]
+    received = line.answer(line.ask(Conversation("m", (QUESTION,), ROO), stream), events)
+    [made] = [event.name for event in received if isinstance(event, CallStarted)]
     assert made == "edit"
-    again = line.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), ROO), stream)
-    assert shape(line.see(again)) == [("", SEAL), "ToolCall"]
+    again = line.ask(Conversation("m", (QUESTION, *remember(received, "openai_chat")), ROO), stream)
+    assert shape(line.see(again)) == [("", SIGNATURE), "ToolCall"]
     assert [part.name for part in line.see(again) if isinstance(part, ToolCall)] == [EDITOR]
 
 
@@ -227,8 +229,8 @@ def test_a_choice_among_tools_that_are_mapped(stream: bool) -> None:
     line = edited("openai_chat", "anthropic_messages")
     for choice, calls in ((ToolChoice("auto", ("edit",)), ["edit"]), (ToolChoice.one("edit"), ["edit"])):
         exchange = line.ask(Conversation("m", (QUESTION,), ROO, choice), stream)
-        told = line.answer(exchange, [*call(0, EDITOR, EDIT), Finished("tool_calls")])
-        assert [event.name for event in told if isinstance(event, CallStarted)] == calls
+        events = line.answer(exchange, [*call(0, EDITOR, EDIT), Finished("tool_calls")])
+        assert [event.name for event in events if isinstance(event, CallStarted)] == calls
 
 
 # -- servers of the chat wire that sign their calls ----------------------------------------------------------------------
@@ -237,28 +239,30 @@ GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("name", SEALED)
+@pytest.mark.parametrize("name", SIGNED_ANSWERS)
 @pytest.mark.parametrize("client", sorted(client_wires()))
 def test_signatures_of_a_chat_server_come_back(client: str, name: str, stream: bool) -> None:
     """Whether the client keeps them, as newer packages do, or not."""
     line = Line(client, "openai_chat", base_url=GOOGLE)
     first = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
-    told = line.answer(first, [*SEALED[name]("openai_chat"), Finished("tool_calls" if "call" in name else "stop")])
+    events = line.answer(
+        first, [*SIGNED_ANSWERS[name]("openai_chat"), Finished("tool_calls" if "call" in name else "stop")]
+    )
     expected = [part if isinstance(part, str) else ("", part[1]) for part in EXPECTED[name]]
     if "text" in name:
         expected = ["Text", *(part for part in expected if part != "Text")]  # the wire has one place for text
     if client == "openai_chat":
-        assert [event.signature for event in told if isinstance(event, ReasoningSigned)] == [
+        assert [event.signature for event in events if isinstance(event, ReasoningSigned)] == [
             part[1] for part in expected if isinstance(part, tuple)
         ]
-    again = line.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), stream)
+    again = line.ask(Conversation("m", (QUESTION, *remember(events, client)), TOOLS), stream)
     assert shape(line.see(again)) == expected
     assert b"Hm." not in again.upstream_body, "this server knows no field for thoughts"
 
 
 def test_a_client_that_carries_signatures_itself_is_passed_on_as_it_is() -> None:
     call_made = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
-    signed = call_made | {"extra_content": {"google": {"thought_signature": SEAL}}}
+    signed = call_made | {"extra_content": {"google": {"thought_signature": SIGNATURE}}}
     messages = [
         {"role": "user", "content": "go"},
         {"role": "assistant", "content": None, "tool_calls": [signed]},
@@ -278,50 +282,50 @@ def test_a_client_that_carries_signatures_itself_is_passed_on_as_it_is() -> None
 def test_a_server_that_signs_nothing_gets_no_signatures(client: str) -> None:
     """After a change of the upstream in the middle of a conversation."""
     signing = Line(client, "openai_chat", base_url=GOOGLE)
-    told = signing.answer(
+    events = signing.answer(
         signing.ask(Conversation("m", (QUESTION,), TOOLS), True),
-        [*SEALED["call"]("openai_chat"), Finished("tool_calls")],
+        [*SIGNED_ANSWERS["call"]("openai_chat"), Finished("tool_calls")],
     )
     other = Line(client, "openai_chat")
-    again = other.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), True)
-    assert b"extra_content" not in again.upstream_body and SEAL.encode() not in again.upstream_body
+    again = other.ask(Conversation("m", (QUESTION, *remember(events, client)), TOOLS), True)
+    assert b"extra_content" not in again.upstream_body and SIGNATURE.encode() not in again.upstream_body
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_only_some_chat_servers_say_is_carried(stream: bool) -> None:
+def test_fields_of_only_some_chat_servers_are_carried(stream: bool) -> None:
     details = {"reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}], "annotations": [{"url": "u"}]}
     line = Line("openai_chat", "openai_chat")
     exchange = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
-    told = line.answer(exchange, [ProviderEvent("openai_chat", details), TextDelta("Hi"), Finished("stop")])
-    assert [event for event in told if isinstance(event, ProviderEvent)] == [ProviderEvent("openai_chat", details)]
+    events = line.answer(exchange, [ProviderEvent("openai_chat", details), TextDelta("Hi"), Finished("stop")])
+    assert [event for event in events if isinstance(event, ProviderEvent)] == [ProviderEvent("openai_chat", details)]
     for client in sorted(set(client_wires()) - {"openai_chat"}):
         line = Line(client, "openai_chat")
         exchange = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
-        told = line.answer(exchange, [ProviderEvent("openai_chat", details), TextDelta("Hi"), Finished("stop")])
-        assert [event for event in told if isinstance(event, TextDelta)] == [TextDelta("Hi")]
+        events = line.answer(exchange, [ProviderEvent("openai_chat", details), TextDelta("Hi"), Finished("stop")])
+        assert [event for event in events if isinstance(event, TextDelta)] == [TextDelta("Hi")]
 
 
-def test_nothing_is_kept_where_nothing_is_sealed() -> None:
+def test_nothing_is_stored_without_signatures() -> None:
     line = Line("openai_chat", "anthropic_messages")
     line.answer(
         line.ask(Conversation("m", (QUESTION,), TOOLS), True),
         [ReasoningDelta("Hm."), *call(0), Finished("tool_calls")],
     )
-    assert len(line.knowledge.store) == 0
+    assert len(line.capabilities.store) == 0
 
 
-def test_the_same_words_at_another_place_are_another_answer() -> None:
-    """Without an id a step is known by what the user said before, and by how many answers came since."""
+def test_the_same_text_in_another_turn_is_another_answer() -> None:
+    """Without an id a step is identified by the last user message and the number of answers since."""
     kept = TtlStore(Clock()).open("k")
     first, second = Message("user", (Text("a"),)), Message("user", (Text("b"),))
     SignatureCollector(kept, find_turn([first])).observe(
-        [ReasoningSigned(SEAL, "gemini"), TextDelta("Done. "), Finished("stop")]
+        [ReasoningSigned(SIGNATURE, "gemini"), TextDelta("Done. "), Finished("stop")]
     )
-    said = Message("assistant", (Text("Done."),))
-    assert restore([first, said], kept)[1].parts == (Reasoning("", SEAL, "gemini"), Text("Done."))
-    assert restore([second, said], kept)[1] == said
-    assert restore([first, said, said], kept)[2] == said
-    assert find_turn([first, said, second, said]) == TurnKey(digest("b"), 1)
+    message = Message("assistant", (Text("Done."),))
+    assert restore([first, message], kept)[1].parts == (Reasoning("", SIGNATURE, "gemini"), Text("Done."))
+    assert restore([second, message], kept)[1] == message
+    assert restore([first, message, message], kept)[2] == message
+    assert find_turn([first, message, second, message]) == TurnKey(digest("b"), 1)
 
 
 # -- over a network ------------------------------------------------------------------------------------------------------
@@ -329,10 +333,12 @@ def test_the_same_words_at_another_place_are_another_answer() -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("upstream", SEALING)
-def test_a_gateway_keeps_seals_by_the_key_of_the_client(upstream: str, stream: bool) -> None:
+def test_a_gateway_stores_signatures_by_client_key(upstream: str, stream: bool) -> None:
     wire, replay = all_wires()[upstream], Replay()
-    asked = ClientRequest(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
-    events, answerer = [*SEALED["text_call"](upstream), Finished("tool_calls")], ResponseIdentity("1", 1, "m")
+    asked = ClientRequest(
+        conversation=Conversation("m", ()), stream=stream, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
+    events, answerer = [*SIGNED_ANSWERS["text_call"](upstream), Finished("tool_calls")], ResponseIdentity("1", 1, "m")
     replay.body = (
         wire.open_encoder(answerer, asked).write(events) if stream else wire.encode_response(events, answerer, asked)
     )
@@ -368,8 +374,8 @@ def test_a_gateway_keeps_seals_by_the_key_of_the_client(upstream: str, stream: b
                 assert (await gate.ask(again, Authorization=f"Bearer {key}")).status == 200
 
     run(test)
-    told = [SEAL in json.dumps(sent) for _, _, sent in replay.asked]
-    assert told == [False, True, False]
+    received = [SIGNATURE in json.dumps(sent) for _, _, sent in replay.asked]
+    assert received == [False, True, False]
 
 
 # -- what is kept ------------------------------------------------------------------------------------------------------

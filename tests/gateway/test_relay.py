@@ -1,4 +1,4 @@
-"""Answers that are passed on as they are: what is cut, broken, empty or behind the end does not go out as success."""
+"""Relayed answers: one that is truncated, broken or empty is an error, and nothing is sent after the end."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def read(wire: str, body: bytes) -> list[Event]:
     return [*reader.feed(body), *reader.close()]
 
 
-def say(wire: str, told: Any) -> bytes:
+def encode_event(wire: str, expected: Any) -> bytes:
     """An event with this data."""
-    data = json.dumps(told).encode()
+    data = json.dumps(expected).encode()
     return data + b"\n" if wire == "ollama" else b"data: " + data + b"\n\n"
 
 
@@ -80,7 +80,7 @@ def test_a_missing_blank_line_is_added(wire: str, lacking: int) -> None:
 def test_nothing_is_passed_on_behind_the_end(wire: str, together: bool) -> None:
     frames = frames_of(wire, ANSWER)
     raw = b"".join(frames)
-    late = [frames_of(wire, [TextDelta("late")])[-1], say(wire, {"error": "late"})]
+    late = [frames_of(wire, [TextDelta("late")])[-1], encode_event(wire, {"error": "late"})]
     pieces = [raw + b"".join(late)] if together else [*frames, *late]
     out = pass_on(wire, pieces[:-1] if wire == "gemini" and not together else pieces)
     assert out == raw or (wire == "gemini" and out.startswith(raw) and b'"late"}' not in out)
@@ -90,7 +90,7 @@ def test_nothing_is_passed_on_behind_the_end(wire: str, together: bool) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_nothing_is_passed_on_behind_a_failure(wire: str, begun: bool) -> None:
     """Neither text nor another error, which would repeat a key, whether they come together or one by one."""
-    failed = say(wire, {"type": "error", "error": {"message": f"no {SECRET}", "code": 500}})
+    failed = encode_event(wire, {"type": "error", "error": {"message": f"no {SECRET}", "code": 500}})
     late = [frames_of(wire, [TextDelta("late")])[-1], failed]
     pieces = [*(frames_of(wire, ANSWER[:2]) if begun else ()), failed, *late]
     out = pass_on(wire, [b"".join(pieces)])
@@ -124,13 +124,18 @@ def test_a_reason_before_any_content_is_recorded() -> None:
 def test_candidates_and_reasons_that_come_again_are_passed_on() -> None:
     """Some servers give a reason to finish with every event, and several candidates end one after the other."""
 
-    def tell(text: str, index: int, finish: str | None) -> bytes:
+    def candidate_event(text: str, index: int, finish: str | None) -> bytes:
         candidate: dict[str, Any] = {"content": {"role": "model", "parts": [{"text": text}]}, "index": index}
-        return say("gemini", {"candidates": [candidate | ({"finishReason": finish} if finish else {})]})
+        return encode_event("gemini", {"candidates": [candidate | ({"finishReason": finish} if finish else {})]})
 
-    every = [tell("a", 0, "STOP"), tell("b", 0, "STOP"), tell("c", 1, None), say("gemini", {"usageMetadata": {}})]
+    every = [
+        candidate_event("a", 0, "STOP"),
+        candidate_event("b", 0, "STOP"),
+        candidate_event("c", 1, None),
+        encode_event("gemini", {"usageMetadata": {}}),
+    ]
     assert pass_on("gemini", every) == b"".join(every)
-    assert pass_on("gemini", [*every, tell("d", 0, None)]) == b"".join(every)
+    assert pass_on("gemini", [*every, candidate_event("d", 0, None)]) == b"".join(every)
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2, 3, 9])
@@ -141,13 +146,15 @@ def test_a_byte_order_mark_is_taken_off(wire: str, cut: int) -> None:
     assert pass_on(wire, [piece for piece in (marked[:cut], marked[cut:]) if piece]) == raw
 
 
-@pytest.mark.parametrize("said", [[], [ReasoningDelta("Hm.")], [TextDelta(" \n")]])
+@pytest.mark.parametrize("events", [[], [ReasoningDelta("Hm.")], [TextDelta(" \n")]])
 @pytest.mark.parametrize("wire", WIRES)
-def test_an_empty_answer_is_an_error(wire: str, said: list[Event]) -> None:
-    failed = read(wire, pass_on(wire, frames_of(wire, [*said, Finished("stop", USAGE)])))[-1]
+def test_an_empty_answer_is_an_error(wire: str, events: list[Event]) -> None:
+    failed = read(wire, pass_on(wire, frames_of(wire, [*events, Finished("stop", USAGE)])))[-1]
     assert isinstance(failed, Failed)
-    asked = ClientRequest(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
-    body = all_wires()[wire].encode_response([*said, Finished("stop", USAGE)], ResponseIdentity("1", 1, "m"), asked)
+    asked = ClientRequest(
+        conversation=Conversation("m", ()), stream=False, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
+    body = all_wires()[wire].encode_response([*events, Finished("stop", USAGE)], ResponseIdentity("1", 1, "m"), asked)
     with pytest.raises(UpstreamError) as raised:
         reply(relay(wire, stream=False), body)
     assert raised.value.code in ("empty_answer", "upstream_invalid")
@@ -162,14 +169,16 @@ def test_a_whole_answer_that_is_none_is_an_error(wire: str, body: bytes) -> None
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_healthy_whole_answer_passes_however_it_is_laid_out(wire: str) -> None:
-    asked = ClientRequest(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
+    asked = ClientRequest(
+        conversation=Conversation("m", ()), stream=False, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
     body = all_wires()[wire].encode_response(ANSWER, ResponseIdentity("1", 1, "m"), asked)
     laid_out = json.dumps(json.loads(body), indent=2).encode()
     assert reply(relay(wire, stream=False), laid_out) is laid_out
     assert reply(relay(wire, stream=False), b"\xef\xbb\xbf" + laid_out) == laid_out
 
 
-def test_an_end_without_last_words_gets_them() -> None:
+def test_a_missing_terminator_is_added() -> None:
     for wire in ("openai_chat", "anthropic_messages"):
         raw = b"".join(frames_of(wire, ANSWER))
         *events, last = raw.split(b"\n\n")[:-1]
@@ -178,7 +187,7 @@ def test_an_end_without_last_words_gets_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "payload",
     [
         {"error": {"message": f"bad {SECRET}", "type": SECRET, "code": SECRET, "param": SECRET}},
         {"type": "error", "error": {"type": SECRET, "message": SECRET}},
@@ -189,13 +198,13 @@ def test_an_end_without_last_words_gets_them() -> None:
 )
 @pytest.mark.parametrize("begun", [True, False])
 @pytest.mark.parametrize("wire", WIRES)
-def test_errors_inside_a_stream_repeat_no_key(wire: str, told: dict[str, Any], begun: bool) -> None:
-    out = pass_on(wire, [*(frames_of(wire, ANSWER[:2]) if begun else []), say(wire, told)])
+def test_errors_inside_a_stream_repeat_no_key(wire: str, payload: dict[str, Any], begun: bool) -> None:
+    out = pass_on(wire, [*(frames_of(wire, ANSWER[:2]) if begun else []), encode_event(wire, payload)])
     assert SECRET.encode() not in out and isinstance(read(wire, out)[-1], Failed)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_words_of_the_model_are_never_taken_for_its_end(wire: str) -> None:
+def test_text_of_the_model_is_never_taken_for_its_end(wire: str) -> None:
     words = ['"done":true', '{"error":{"message":"x"}}', "data: [DONE]\n\n", '"finish_reason":"stop"', SECRET, '"type"']
     raw = b"".join(frames_of(wire, [*(TextDelta(f"{word} so ") for word in words * 5), Finished("stop", USAGE)]))
     for size in (9, 100, 10_000):
@@ -226,10 +235,10 @@ def ask(wire: str, stream: bool = False) -> tuple[bytes, str]:
 @pytest.mark.parametrize("wire", WIRES)
 @awaited
 async def test_no_field_of_an_upstreams_error_repeats_a_key(wire: str, caplog: pytest.LogCaptureFixture) -> None:
-    told = {"message": f"no {SECRET}", "type": SECRET, "code": SECRET, "param": SECRET, "status": SECRET}
+    received = {"message": f"no {SECRET}", "type": SECRET, "code": SECRET, "param": SECRET, "status": SECRET}
     headers = {"retry-after": SECRET, "x-ratelimit-limit-requests": "10"}
     caplog.set_level("INFO")
-    app = refuse(json.dumps({"error": told}).encode(), headers)
+    app = refuse(json.dumps({"error": received}).encode(), headers)
     async with gateway(app=app, upstream={"wire": wire}) as gate:
         for client in WIRES:
             body, path = ask(client)
@@ -269,7 +278,7 @@ async def test_stop_sequences_are_texts(wire: str, stop: Any) -> None:
 
 @pytest.mark.parametrize(("path", "wire"), [("/v1beta/models/m:countTokens", "gemini"), ("/api/generate", "ollama")])
 @awaited
-async def test_what_is_not_served_is_told_in_the_words_of_the_wire(path: str, wire: str) -> None:
+async def test_unknown_paths_are_refused_in_the_wire(path: str, wire: str) -> None:
     async with gateway(app=refuse(b"{}")) as gate:
         answer = await gate.ask({}, path)
         assert answer.status == 404

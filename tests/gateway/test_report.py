@@ -1,4 +1,4 @@
-"""``toolglot report``: measures of made-up records, and of a log that a gateway wrote before the simulated model."""
+"""``toolglot report``: measures of invented records, and of a log of a gateway before the simulated model."""
 
 from __future__ import annotations
 
@@ -41,14 +41,18 @@ def line(**fields: Any) -> str:
 
 def made(*tools: str, arm: str = "on", **fields: Any) -> str:
     """A record of an answer in which calls to these tools were made out of text."""
-    told = {"transformed": tools, "confidences": [0.95] * len(tools), "outcomes": {"reading": {"success": len(tools)}}}
-    return line(arms={"reading": arm}, **told | fields)
+    received = {
+        "transformed": tools,
+        "confidences": [0.95] * len(tools),
+        "outcomes": {"reading": {"success": len(tools)}},
+    }
+    return line(arms={"reading": arm}, **received | fields)
 
 
 def would(*tools: str, **ends: int) -> str:
     outcomes = {"reading": ends | ({"success": len(tools)} if tools else {})}
-    told = {"tools": tools, "confidences": [1.0] * len(tools), "outcomes": outcomes, "calls": len(tools)}
-    return line(arms={"reading": "dry_run"}, would=told, complaints=["no_tool"])
+    received = {"tools": tools, "confidences": [1.0] * len(tools), "outcomes": outcomes, "calls": len(tools)}
+    return line(arms={"reading": "dry_run"}, would=received, complaints=["no_tool"])
 
 
 def tally(*lines: str, arm: str = "on") -> Tally:
@@ -117,7 +121,7 @@ def test_other_lines_are_no_records(text: str) -> None:
     assert read_log([text]) == ({}, 0)
 
 
-def test_a_collector_may_put_words_in_front() -> None:
+def test_a_log_collector_may_add_a_prefix() -> None:
     assert read_log(["Nov 16 05:00:01 host toolglot[1]: " + made("a")])[1] == 1
 
 
@@ -129,7 +133,7 @@ def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def test_arms_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_arms_are_compared_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "log"
     control = line(arms={"reading": "control"}, conversation="c", complaints=["no_tool"])
     rescue = line(arms={"rescue": "on"})
@@ -219,7 +223,7 @@ def test_wrong_use(arguments: list[str], message: str, capsys: pytest.CaptureFix
     assert message in capsys.readouterr().err
 
 
-def test_a_log_without_records_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_without_records_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "log"
     path.write_text("05:00:01 200 m text/hermes 1.50s\n")
     assert main(["report", str(path)]) == 2
@@ -252,7 +256,7 @@ def summarize(groups: Groups) -> dict[tuple[str, str], tuple[Any, ...]]:
     }
 
 
-def test_a_log_and_the_metrics_of_one_run_say_the_same(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_and_the_metrics_of_one_run_agree(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An agent at work: it asks, and where it got no call it complains."""
     got = {True: 0, False: 0}
     metrics = ""
@@ -261,14 +265,14 @@ def test_a_log_and_the_metrics_of_one_run_say_the_same(log: Path, capsys: pytest
         nonlocal metrics
         async with gateway(SimOptions(dialect="hermes"), mode="text", rollout_reading="canary-50") as gate:
             for number in range(24):
-                said = [{"role": "user", "content": f'Read the file "{number}.txt"'}]
+                text = [{"role": "user", "content": f'Read the file "{number}.txt"'}]
                 model = "sim:missing_argument" if number % 6 == 5 else "sim"
-                body = {"model": model, "messages": said, "tools": [READ], "stream": False}
+                body = {"model": model, "messages": text, "tools": [READ], "stream": False}
                 message = (await gate.ask(body)).message
                 called = bool(message.get("tool_calls"))
                 got[called] += 1
                 if not called:
-                    said += [
+                    text += [
                         {"role": "assistant", "content": message["content"]},
                         {"role": "user", "content": COMPLAINT},
                     ]
@@ -302,12 +306,18 @@ def test_an_xml_client_is_the_judge(log: Path, capsys: pytest.CaptureFixture[str
     async def test() -> None:
         async with gateway(sim, mode="text", rollout_xml="canary-50") as gate:
             for number in range(16):
-                said = [{"role": "system", "content": PROMPT}, {"role": "user", "content": f"<task>{number}</task>"}]
-                body = {"model": "sim", "messages": said}
+                answer_text = [
+                    {"role": "system", "content": PROMPT},
+                    {"role": "user", "content": f"<task>{number}</task>"},
+                ]
+                body = {"model": "sim", "messages": answer_text}
                 text = (await gate.ask(body)).message["content"]
                 read = any(isinstance(block, XmlCallBlock) for block in client.read(text, "sim"))
-                told = "[list_files for '.'] Result:\n\na.txt" if read else COMPLAINT
-                said += [{"role": "assistant", "content": text}, {"role": "user", "content": f"{told}\n\ntask"}]
+                received = "[list_files for '.'] Result:\n\na.txt" if read else COMPLAINT
+                answer_text += [
+                    {"role": "assistant", "content": text},
+                    {"role": "user", "content": f"{received}\n\ntask"},
+                ]
                 await gate.ask(body)
 
     run(test)

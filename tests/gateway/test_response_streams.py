@@ -1,4 +1,4 @@
-"""Answers that pass untouched: every byte as it came, and yet the record knows how they ended."""
+"""Answers that pass unchanged, byte for byte, and their records."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def relay(wire: str, stream: bool = True) -> Exchange:
     asked = Conversation("m", (Message("user", (Text("hi"),)),))
     body = client.encode_request(asked, stream=stream, wants_usage=True)
     watch = Telemetry().begin("r", wire)
-    knowledge = load_capabilities(settings, time)
-    context = GatewayContext(settings, Source(time, new_ids()), knowledge)
+    capabilities = load_capabilities(settings, time)
+    context = GatewayContext(settings, Source(time, new_ids()), capabilities)
     exchange = open_exchange(IncomingRequest(client, body, watch, path_of(wire, stream)), context)
     assert exchange.is_relayed
     return exchange
@@ -46,7 +46,9 @@ def relay(wire: str, stream: bool = True) -> Exchange:
 
 def frames_of(wire: str, events: list[Event]) -> list[bytes]:
     """An answer as a server writes it, event by event."""
-    asked = ClientRequest(Conversation("m", ()), True, True, memory={"thoughts": True, "list": False})
+    asked = ClientRequest(
+        conversation=Conversation("m", ()), stream=True, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
     writer = all_wires()[wire].open_encoder(ResponseIdentity("1", 1234567890, "m"), asked)
     return [frame for event in events if (frame := writer.write([event]))]
 
@@ -63,8 +65,8 @@ def test_bytes_pass_and_the_end_is_known(wire: str, size: int) -> None:
     raw = b"".join(frames)
     stream = open_stream(exchange)
     assert isinstance(stream, RelayedStream)
-    told = b"".join(stream.feed(piece) for piece in (cut(raw, size) if size else frames)) + stream.close()
-    assert told == raw
+    events = b"".join(stream.feed(piece) for piece in (cut(raw, size) if size else frames)) + stream.close()
+    assert events == raw
     exchange.conclude()
     watch = exchange.recorder
     assert (watch.finish, watch.error, watch.notes) == ("length", "", [])
@@ -90,7 +92,7 @@ def test_a_call_whose_middle_was_not_looked_at_was_not_cut(first: str, usage: bo
     arguments: list[dict[str, Any]] = [{"arguments": piece} for piece in ('":', '"', "a", ".", "txt", '"}')]
     deltas: list[dict[str, Any]] = [
         {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "read", "arguments": first}}]},
-        *({"tool_calls": [{"index": 0, "function": told}]} for told in arguments),
+        *({"tool_calls": [{"index": 0, "function": received}]} for received in arguments),
     ]
     chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
     chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
@@ -104,7 +106,7 @@ def test_a_call_whose_middle_was_not_looked_at_was_not_cut(first: str, usage: bo
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_an_answer_that_does_not_say_how_it_ended(wire: str) -> None:
+def test_an_answer_without_a_finish_reason(wire: str) -> None:
     exchange = relay(wire)
     stream = open_stream(exchange)
     for frame in frames_of(wire, LONG):
@@ -126,7 +128,7 @@ def test_a_failure_inside_is_recorded(wire: str) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_what_the_server_knows_better_stays(wire: str) -> None:
-    """A connection that broke is told and recorded by whoever saw it."""
+    """The part that sees a broken connection reports and records it."""
     exchange = relay(wire)
     stream = open_stream(exchange)
     stream.feed(frames_of(wire, LONG)[0])
@@ -148,7 +150,9 @@ def test_nothing_came(wire: str) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_whole_answer(wire: str) -> None:
     exchange = relay(wire, stream=False)
-    asked = ClientRequest(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
+    asked = ClientRequest(
+        conversation=Conversation("m", ()), stream=False, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
     answerer = ResponseIdentity("1", 1234567890, "m")
     body = all_wires()[wire].encode_response([TextDelta("hi"), Finished("length", USAGE)], answerer, asked)
     assert reply(exchange, body) is body
@@ -174,7 +178,7 @@ CHAT, MESSAGES = "openai_chat", "anthropic_messages"
     ],
 )
 @pytest.mark.parametrize("before", [b"", b"data: {}\n\n"])
-def test_last_words_inside_of_an_event_do_not_end_it(wire: str, read: bytes, before: bytes) -> None:
+def test_a_terminator_inside_an_event_does_not_end_the_stream(wire: str, read: bytes, before: bytes) -> None:
     """Wherever a read happens to end."""
     exchange = relay(wire)
     for at in range(len(read)):
@@ -191,21 +195,21 @@ def test_the_end_passes_to_its_last_byte(wire: str, line_end: bytes) -> None:
     exchange = relay(wire)
     raw = b"".join(frames_of(wire, [TextDelta("hi"), Finished("stop", USAGE)])).replace(b"\n", line_end)
     for at in range(len(raw) - 40, len(raw)):
-        stream, told = RelayedStream(exchange), b""
+        stream, events = RelayedStream(exchange), b""
         for piece in (raw[:at], raw[at:]):
             assert not stream.over
-            told += stream.feed(piece)
-        assert stream.over and told == raw
+            events += stream.feed(piece)
+        assert stream.over and events == raw
 
 
 @pytest.mark.parametrize("wire", [CHAT, MESSAGES])
-def test_what_breaks_behind_the_last_words_does_not_matter(wire: str) -> None:
+def test_a_failure_after_the_terminator_does_not_matter(wire: str) -> None:
     exchange = relay(wire)
     raw = b"".join(frames_of(wire, [TextDelta("hi"), Finished("stop", USAGE)]))
     for lost in range(3):
         stream = RelayedStream(exchange)
-        told = stream.feed(raw[: len(raw) - lost]) + stream.fail(UpstreamError("it broke"))
-        assert told.startswith(raw) and not told[len(raw) :].strip()
+        events = stream.feed(raw[: len(raw) - lost]) + stream.fail(UpstreamError("it broke"))
+        assert events.startswith(raw) and not events[len(raw) :].strip()
 
 
 ALIVE = b": keepalive\n\n"

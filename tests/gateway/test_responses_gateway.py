@@ -44,8 +44,8 @@ CODEX: dict[str, Any] = {
 }  # fmt: skip
 SCRIPT: dict[str, Any] = {
     "answer": [
-        {"when": "mend a.txt", "times": 1, "text": "I mend it.", "calls": [{"name": "apply_patch", "arguments": {"input": PATCH}}]},
-        {"when": "mend a.txt", "text": "Mended."},
+        {"when": "fix a.txt", "times": 1, "text": "I fix it.", "calls": [{"name": "apply_patch", "arguments": {"input": PATCH}}]},
+        {"when": "fix a.txt", "text": "Fixed."},
         {"when": "get help", "times": 1, "calls": [{"name": "agents__spawn_agent", "arguments": {"filePath": "x"}}]},
         {"when": "get help", "text": "Helped."},
     ]
@@ -103,8 +103,8 @@ def sim(loop: Loop) -> Iterator[Sim]:
 @pytest.fixture(scope="module", params=MARKS)
 def place(request: pytest.FixtureRequest, loop: Loop, sim: Sim) -> Iterator[tuple[OpenAI, str]]:
     dialect, mode = request.param
-    told = {"mode": mode} if mode == "native" else {"mode": mode, "dialect": dialect}
-    with running_gateway(loop, sim, **told) as base_url, connect(base_url) as client:
+    received = {"mode": mode} if mode == "native" else {"mode": mode, "dialect": dialect}
+    with running_gateway(loop, sim, **received) as base_url, connect(base_url) as client:
         yield client, f"sim:{dialect}"
 
 
@@ -140,22 +140,25 @@ def test_a_file_is_read(place: tuple[OpenAI, str], way: Way, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "roo_xml"])
 def test_what_codex_sends(loop: Loop, dialect: str, way: Way) -> None:
-    said: list[Any] = [
+    answer_text: list[Any] = [
         {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "You are an agent."}]},
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "<environment_context/>"}]},
     ]
     with running_sim(loop, SCRIPT, chunk=7) as sim, running_gateway(loop, sim, mode="text", dialect=dialect) as url:
         with connect(url) as client:
-            question = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "mend a.txt"}]}
+            question = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "fix a.txt"}]}
             tools = [*CODEX["tools"], APPLY_PATCH]
             came = work(
-                client, way, CODEX | {"model": "m", "tools": tools, "input": [*said, question]}, lambda item: "ok"
+                client,
+                way,
+                CODEX | {"model": "m", "tools": tools, "input": [*answer_text, question]},
+                lambda item: "ok",
             )
             patches = [item for item in came if item.type == "custom_tool_call"]
             assert [(item.name, item.input) for item in patches] == [("apply_patch", PATCH)]
-            assert came[-1].content[0].text == "Mended."
+            assert came[-1].content[0].text == "Fixed."
             question = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "get help"}]}
-            came = work(client, way, CODEX | {"model": "m", "input": [*said, question]}, lambda item: "ok")
+            came = work(client, way, CODEX | {"model": "m", "input": [*answer_text, question]}, lambda item: "ok")
             calls = [item for item in came if item.type == "function_call"]
             assert [(item.namespace, item.name, item.arguments) for item in calls] == [
                 ("agents", "spawn_agent", '{"filePath":"x"}')
@@ -229,9 +232,9 @@ def test_a_client_that_relies_on_state(
     first = way(client, **asked, input=QUESTION)
     assert first.store is True
     [called] = [item for item in first.output if item.type == "function_call"]
-    told = refer(first)
-    told["input"].append({"type": "function_call_output", "call_id": called.call_id, "output": MANIFEST})
-    second = way(client, **asked, **told)
+    received = refer(first)
+    received["input"].append({"type": "function_call_output", "call_id": called.call_id, "output": MANIFEST})
+    second = way(client, **asked, **received)
     assert second.output[-1].content[0].text.startswith("Done. The tool said: `")
     third = way(client, **asked, previous_response_id=second.id, input="Thank you.")
     assert third.output
@@ -245,7 +248,7 @@ def test_what_is_not_to_be_kept_is_not_known(loop: Loop, sim: Sim, way: Way) -> 
             way(client, model="sim:hermes", input="hi", tools=[READ], previous_response_id=first.id)
 
 
-def test_nobody_refers_to_answers_of_another_key(loop: Loop, sim: Sim) -> None:
+def test_answers_of_another_key_cannot_be_referenced(loop: Loop, sim: Sim) -> None:
     with running_gateway(loop, sim, mode="text", dialect="hermes") as url:
         with connect(url) as client:
             first = client.responses.create(model="sim:hermes", input="hi", tools=[READ])  # type: ignore[list-item]
@@ -253,17 +256,19 @@ def test_nobody_refers_to_answers_of_another_key(loop: Loop, sim: Sim) -> None:
             other.responses.create(model="sim:hermes", input="hi", previous_response_id=first.id)
 
 
-@pytest.mark.parametrize("told", [{"previous_response_id": "resp_9"}, {"conversation": "conv_1"}, {"background": True}])
-def test_an_upstream_of_this_wire_may_know_what_is_not_known_here(told: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "payload", [{"previous_response_id": "resp_9"}, {"conversation": "conv_1"}, {"background": True}]
+)
+def test_an_upstream_of_this_wire_may_know_what_is_not_known_here(payload: dict[str, Any]) -> None:
     replay = Replay()
-    replay.body, replay.content_type = told_by("openai_responses", ANSWERS["text"], False), "application/json"
-    asked = {"model": "m", "input": "hi", "tools": [READ], **told}
+    replay.body, replay.content_type = answer_by("openai_responses", ANSWERS["text"], False), "application/json"
+    asked = {"model": "m", "input": "hi", "tools": [READ], **payload}
 
     async def test() -> None:
         async with gateway(app=replay.app, upstream={"wire": "openai_responses"}, mode="native") as gate:
             assert (await gate.ask(asked, path="/v1/responses")).status == 200
             refused = await gate.ask(asked, path="/v1/responses", x_toolglot_mode="text")
-            assert refused.status == 400 and refused.error["param"] == next(iter(told))
+            assert refused.status == 400 and refused.error["param"] == next(iter(payload))
 
     run(test)
     assert [body for _, _, body in replay.asked] == [asked]
@@ -273,7 +278,7 @@ def test_an_upstream_of_this_wire_may_know_what_is_not_known_here(told: dict[str
 @pytest.mark.parametrize("tools", [[], [READ]])
 def test_answers_that_only_passed_are_known_unless_their_server_keeps_them(tools: list[Any], stateful: bool) -> None:
     replay = Replay()
-    replay.body = told_by("openai_responses", ANSWERS["text_call"], True)
+    replay.body = answer_by("openai_responses", ANSWERS["text_call"], True)
     if stateful:
         replay.body = replay.body.replace(b'"store":false', b'"store":true')
     asked: dict[str, Any] = {"model": "m", "input": [{"role": "user", "content": "hi"}], "tools": tools, "stream": True}
@@ -293,7 +298,7 @@ def test_answers_that_only_passed_are_known_unless_their_server_keeps_them(tools
 
 def test_a_request_that_grows_too_large_is_refused() -> None:
     replay = Replay()
-    replay.body = told_by("openai_responses", ANSWERS["text_call"], True)
+    replay.body = answer_by("openai_responses", ANSWERS["text_call"], True)
     asked: dict[str, Any] = {"model": "m", "input": "hi", "stream": True}
     upstream = {"wire": "openai_responses"}
 
@@ -311,9 +316,12 @@ def test_a_request_that_grows_too_large_is_refused() -> None:
 # This wire at the other end
 
 
-def told_by(upstream: str, events: list[Event], stream: bool) -> bytes:
+def answer_by(upstream: str, events: list[Event], stream: bool) -> bytes:
     wire = all_wires()[upstream]
-    answerer, asked = ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), stream, True)
+    answerer, asked = (
+        ResponseIdentity("1", 1, "m"),
+        ClientRequest(conversation=Conversation("m", ()), stream=stream, wants_usage=True),
+    )
     return wire.open_encoder(answerer, asked).write(events) if stream else wire.encode_response(events, answerer, asked)
 
 
@@ -321,7 +329,7 @@ def told_by(upstream: str, events: list[Event], stream: bool) -> bytes:
 @pytest.mark.parametrize("name", ["text", "calls", "text_call"])
 def test_a_chat_client_before_a_responses_upstream(name: str, stream: bool) -> None:
     replay = Replay()
-    replay.body = told_by("openai_responses", ANSWERS[name], stream)
+    replay.body = answer_by("openai_responses", ANSWERS[name], stream)
     replay.content_type = "text/event-stream" if stream else "application/json"
     history = [
         {"role": "system", "content": "s"},
@@ -337,10 +345,10 @@ def test_a_chat_client_before_a_responses_upstream(name: str, stream: bool) -> N
             answer = await gate.ask({"model": "m", "messages": history, "tools": tools, "stream": stream})
             assert answer.status == 200
             if stream:
-                text, calls, finish = answer.told
+                text, calls, finish = answer.joined
             else:
-                told = answer.message.get("tool_calls", ())
-                calls = [(one["function"]["name"], one["function"]["arguments"]) for one in told]
+                received = answer.message.get("tool_calls", ())
+                calls = [(one["function"]["name"], one["function"]["arguments"]) for one in received]
                 text, finish = answer.message["content"] or "", answer.finish
             assert len(calls) == {"text": 0, "calls": 2, "text_call": 1}[name]
             assert bool(text) == ("text" in name) and finish == ("tool_calls" if calls else "stop")
@@ -353,9 +361,9 @@ def test_a_chat_client_before_a_responses_upstream(name: str, stream: bool) -> N
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_responses_client_before_a_responses_upstream(stream: bool) -> None:
-    """Custom tools, namespaces and seals go through as they are, though calls are looked for in the text."""
+    """Custom tools, namespaces and signatures pass unchanged, although the text is searched for calls."""
     custom = ClientRequest(
-        Conversation("m", ()),
+        conversation=Conversation("m", ()),
         memory={
             "custom": frozenset(("apply_patch",)),
             "namespaces": {"agents__spawn_agent": ("agents", "spawn_agent")},
@@ -363,7 +371,7 @@ def test_a_responses_client_before_a_responses_upstream(stream: bool) -> None:
     )
     wire = all_wires()["openai_responses"]
     events: list[Event] = [
-        ReasoningSigned("SEAL", "openai_responses"),
+        ReasoningSigned("SIGNATURE", "openai_responses"),
         *call(0, "apply_patch", json.dumps({"input": PATCH})),
         *call(1, "agents__spawn_agent", "{}"),
         Finished("tool_calls"),
@@ -378,11 +386,11 @@ def test_a_responses_client_before_a_responses_upstream(stream: bool) -> None:
     async def test() -> None:
         async with gateway(app=replay.app, upstream={"wire": "openai_responses"}, mode="native") as gate:
             answer = await gate.ask(asked, path="/v1/responses")
-            told = answer.json
-            assert [(item["type"], item.get("namespace")) for item in told["output"]] == [
+            received = answer.json
+            assert [(item["type"], item.get("namespace")) for item in received["output"]] == [
                 ("reasoning", None), ("custom_tool_call", None), ("function_call", "agents"),
             ]  # fmt: skip
-            assert told["output"][0]["encrypted_content"] == "SEAL" and told["output"][1]["input"] == PATCH
+            assert received["output"][0]["encrypted_content"] == "SIGNATURE" and received["output"][1]["input"] == PATCH
 
     async def test_streamed() -> None:
         async with gateway(app=replay.app, upstream={"wire": "openai_responses"}, mode="native") as gate:
@@ -396,7 +404,7 @@ def test_a_responses_client_before_a_responses_upstream(stream: bool) -> None:
 
 def test_a_stream_that_is_passed_on_keeps_its_identity(loop: Loop) -> None:
     """Silence before the first byte and in the middle of it, and a client that stops at anything odd."""
-    frames = [frame + b"\n\n" for frame in told_by("openai_responses", ANSWERS["text"], True).split(b"\n\n")[:-1]]
+    frames = [frame + b"\n\n" for frame in answer_by("openai_responses", ANSWERS["text"], True).split(b"\n\n")[:-1]]
 
     async def answer(request: web.Request) -> web.StreamResponse:
         await asyncio.sleep(0.3)
@@ -411,8 +419,11 @@ def test_a_stream_that_is_passed_on_keeps_its_identity(loop: Loop) -> None:
     app.router.add_post("/v1/responses", answer)
 
     async def test() -> None:
-        told: dict[str, Any] = {"upstream": {"wire": "openai_responses"}, "heartbeat_seconds": "0.1"}
-        async with gateway(app=app, **told) as gate, AsyncOpenAI(base_url=gate.address + "/v1", api_key="k") as client:
+        payload: dict[str, Any] = {"upstream": {"wire": "openai_responses"}, "heartbeat_seconds": "0.1"}
+        async with (
+            gateway(app=app, **payload) as gate,
+            AsyncOpenAI(base_url=gate.address + "/v1", api_key="k") as client,
+        ):
             async with client.responses.stream(model="m", input="hi") as stream:
                 seen = [event.type async for event in stream]
                 final = await stream.get_final_response()

@@ -15,7 +15,7 @@ import pytest
 from support.gateway import Answer, gateway
 from support.samples import load_tools
 
-from toolglot.sim import Answer as Says
+from toolglot.sim import Answer as SimAnswer
 from toolglot.sim import ScriptedAnswer, SimOptions
 
 SEED = load_tools("seed")
@@ -27,10 +27,10 @@ def only(*names: str) -> list[dict[str, Any]]:
 
 
 def converse(texts: list[str], *requests: dict[str, Any], chunk: int = 7, **settings: Any) -> tuple[list[Answer], Any]:
-    """The answers to requests while the model says these texts, one after the other; and what the model was sent."""
+    """The answers to requests while the model writes these texts in turn; and what the model received."""
 
     async def talk() -> tuple[list[Answer], Any]:
-        script = tuple(ScriptedAnswer(Says(text), times=1) for text in texts)
+        script = tuple(ScriptedAnswer(SimAnswer(text), times=1) for text in texts)
         async with gateway(SimOptions(script=script, chunk=chunk), **settings) as gate:
             answers = [await gate.ask({"model": MODEL, **request}) for request in requests]
             return answers, gate.record.bodies
@@ -42,11 +42,11 @@ def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def calling(said: str | None, call_id: str, name: str, /, **arguments: Any) -> dict[str, Any]:
+def calling(text: str | None, call_id: str, name: str, /, **arguments: Any) -> dict[str, Any]:
     function = {"name": name, "arguments": json.dumps(arguments, separators=(",", ":"))}
     return {
         "role": "assistant",
-        "content": said,
+        "content": text,
         "tool_calls": [{"id": call_id, "type": "function", "function": function}],
     }
 
@@ -94,7 +94,7 @@ def test_examples_direction_2(example: str) -> None:
     assert reply["choices"][0]["finish_reason"] == "tool_calls" and reply["object"] == "chat.completion"
     assert reply["model"] == MODEL and set(reply["usage"]) >= {"prompt_tokens", "completion_tokens", "total_tokens"}
     function = message["tool_calls"][0]["function"]
-    assert streamed.told == (message["content"], [(function["name"], function["arguments"])], "tool_calls")
+    assert streamed.joined == (message["content"], [(function["name"], function["arguments"])], "tool_calls")
 
 
 def test_examples_direction_2_example_4_no_tool_call() -> None:
@@ -117,7 +117,7 @@ def test_examples_direction_2_example_5_streaming() -> None:
     assert {key: value for key, value in started[0].items() if key != "id"} == {"index": 0, "type": "function", "function": {"name": "read", "arguments": ""}}  # fmt: skip
     assert started[0]["id"] and all(set(delta) == {"index", "function"} for delta in started[1:])
     assert chunks[-1]["choices"][0] == {"index": 0, "delta": {}, "finish_reason": "tool_calls"}
-    assert answer.told == ("I'll read the file.", [("read", '{"filePath":"/src/app.js"}')], "tool_calls")
+    assert answer.joined == ("I'll read the file.", [("read", '{"filePath":"/src/app.js"}')], "tool_calls")
     assert answer.body.endswith(b"data: [DONE]\n\n")
 
 
@@ -132,16 +132,16 @@ def test_examples_cycle_1_read_file_execute_continue(tmp_path: Path) -> None:
     question, tools = user("What's in the package.json file?"), only("read")
 
     async def talk() -> None:
-        script = tuple(ScriptedAnswer(Says(text), times=1) for text in texts)
+        script = tuple(ScriptedAnswer(SimAnswer(text), times=1) for text in texts)
         async with gateway(SimOptions(script=script)) as gate:
             asked = {"model": MODEL, "messages": [question], "tools": tools, "stream": True}
-            text, calls, finish = (await gate.ask(asked)).told
+            text, calls, finish = (await gate.ask(asked)).joined
             assert (text, finish) == ("I'll read the package.json file.", "tool_calls")
             ((name, arguments),) = calls
             content = Path(json.loads(arguments)["filePath"]).read_text()
-            system, told = gate.record.last.body["messages"]
+            system, received = gate.record.last.body["messages"]
             assert system["role"] == "system" and "## read\nDescription: " in system["content"]
-            assert told == question and "tools" not in gate.record.last.body
+            assert received == question and "tools" not in gate.record.last.body
             history = [question, calling(text, "call_1", name, **json.loads(arguments)), {"role": "tool", "tool_call_id": "call_1", "content": content}]  # fmt: skip
             answer = await gate.ask({"model": MODEL, "messages": history, "tools": tools})
             assert answer.message == {"role": "assistant", "content": final} and answer.finish == "stop"
@@ -191,7 +191,7 @@ def test_examples_case_3_only_the_first_of_several_calls_where_one_is_wanted() -
     request = {"messages": [user("Go")], "tools": only("read"), "parallel_tool_calls": False}
     (whole, streamed), _ = converse([text, text], request, request | {"stream": True})
     assert [call["function"]["arguments"] for call in whole.message["tool_calls"]] == ['{"filePath":"/file1.js"}']
-    assert streamed.told[1] == [("read", '{"filePath":"/file1.js"}')]
+    assert streamed.joined[1] == [("read", '{"filePath":"/file1.js"}')]
 
 
 # Plan, phase 6: the switches come from the environment
@@ -242,8 +242,8 @@ def test_plan_phase_8_tool_result_follow_up() -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "text"])
-def test_the_model_of_the_documents_is_taught_as_they_show(mode: str) -> None:
-    """qwen3-max follows this form where it is taught it; others of its family write JSON in tags."""
+def test_the_documented_model_gets_the_documented_prompt(mode: str) -> None:
+    """qwen3-max follows this form if the prompt has it; others of its family write JSON in tags."""
     request = {"messages": [user("Read package.json")], "tools": only("read")}
     (answer,), (body,) = converse(["<read>\n<filePath>package.json</filePath>\n</read>"], request, mode=mode)
     system = body["messages"][0]["content"]

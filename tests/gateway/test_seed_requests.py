@@ -20,11 +20,11 @@ from toolglot.prompting.tool_listing import list_tools
 ROO = resolve_dialect("roo_xml")
 
 
-def tool(name: str, told: str, required: list[str], /, **properties: tuple[str, str]) -> Tool:
+def tool(name: str, expected: str, required: list[str], /, **properties: tuple[str, str]) -> Tool:
     inner: dict[str, Any] = {
         key: {"type": kind, "description": text} if text else {"type": kind} for key, (kind, text) in properties.items()
     }
-    return Tool(name, told, {"type": "object", "properties": inner, "required": required})
+    return Tool(name, expected, {"type": "object", "properties": inner, "required": required})
 
 
 READ = tool(
@@ -64,9 +64,9 @@ def user(text: str) -> Message:
     return Message("user", (Text(text),))
 
 
-def said(conversation: Conversation) -> list[tuple[str, str]]:
-    speech = render_as_text(conversation, "roo_xml")
-    return [(message.role, message.text) for message in speech.conversation.messages]
+def texts_of(conversation: Conversation) -> list[tuple[str, str]]:
+    prompted = render_as_text(conversation, "roo_xml")
+    return [(message.role, message.text) for message in prompted.conversation.messages]
 
 
 # Examples, Direction 1: tools to the system prompt
@@ -183,7 +183,7 @@ Usage:
 
 def test_examples_direction_1_example_4_multiple_tools_in_request() -> None:
     conversation = Conversation("qwen3-max", (user("Read package.json"),), (SMALL_READ, SMALL_BASH))
-    (role, prompt), question = said(conversation)
+    (role, prompt), question = texts_of(conversation)
     assert role == "system" and question == ("user", "Read package.json")
     # the Plan has two rules more, says "You must use", and wraps the tools
     rule = re.compile(r"\d\. ")
@@ -200,12 +200,14 @@ def test_examples_direction_1_example_4_multiple_tools_in_request() -> None:
 
 def test_examples_cycle_1_read_file_step_1_initial_request() -> None:
     read = Tool("read", "Read a file", {"type": "object", "properties": {"filePath": {"type": "string"}}})
-    speech = render_as_text(Conversation("qwen3-max", (user("What's in the package.json file?"),), (read,)), "roo_xml")
-    system, question = speech.conversation.messages
+    prompted = render_as_text(
+        Conversation("qwen3-max", (user("What's in the package.json file?"),), (read,)), "roo_xml"
+    )
+    system, question = prompted.conversation.messages
     assert system.role == "system" and system.text.startswith("You have access to tools")
     assert "## read\nDescription: Read a file\n" in system.text
     assert (question.role, question.text) == ("user", "What's in the package.json file?")
-    assert speech.conversation.tools == () and speech.tools == (read,)
+    assert prompted.conversation.tools == () and prompted.tools == (read,)
 
 
 def test_examples_cycle_1_read_file_step_3_tool_result() -> None:
@@ -221,7 +223,7 @@ def test_examples_cycle_1_read_file_step_3_tool_result() -> None:
         ),
         Message("tool", (ToolResult("call_1", content=(Text(content),)),)),
     )
-    assert said(Conversation("qwen3-max", messages, (SMALL_READ,)))[1:] == [
+    assert texts_of(Conversation("qwen3-max", messages, (SMALL_READ,)))[1:] == [
         ("user", "What's in the package.json file?"),
         (
             "assistant",
@@ -244,7 +246,7 @@ def test_examples_cycle_2_bash_step_3_result() -> None:
         ),
         Message("tool", (ToolResult("call_5", content=(Text("added 1 package in 2.3s"),)),)),
     )
-    assert said(Conversation("qwen3-max", messages, (SMALL_BASH,)))[2:] == [
+    assert texts_of(Conversation("qwen3-max", messages, (SMALL_BASH,)))[2:] == [
         (
             "assistant",
             "<bash>\n<command>npm install lodash</command>\n"
@@ -309,10 +311,10 @@ Usage:
 
 def test_plan_phase_1_malformed_tools_are_skipped_with_a_note() -> None:
     broken = Tool("broken", "", {"type": "object", "properties": {"x": {"type": "no such type"}}})
-    speech = render_as_text(Conversation("m", (user("Hi"),), (broken, READ)), "roo_xml")
-    assert speech.tools == (READ,)
-    assert len(speech.notes) == 1 and speech.notes[0].startswith("tool #0 skipped: tool broken")
-    assert "broken" not in speech.conversation.messages[0].text
+    prompted = render_as_text(Conversation("m", (user("Hi"),), (broken, READ)), "roo_xml")
+    assert prompted.tools == (READ,)
+    assert len(prompted.notes) == 1 and prompted.notes[0].startswith("tool #0 skipped: tool broken")
+    assert "broken" not in prompted.conversation.messages[0].text
 
 
 # Plan, phase 2: system prompt injection
@@ -338,13 +340,13 @@ You have access to tools that help you accomplish tasks. You must use tools by o
 
 
 def test_plan_phase_2_base_tool_instructions() -> None:
-    (_, prompt), _ = said(Conversation("m", (user("Hi"),), (READ,)))
+    (_, prompt), _ = texts_of(Conversation("m", (user("Hi"),), (READ,)))
     assert prompt == PHASE_2.strip() + "\n\n" + section(READ)
 
 
 def test_plan_phase_2_original_system_prompt_is_preserved_and_comes_first() -> None:
     messages = (Message("system", (Text("You are a pirate."),)), user("Hi"))
-    (role, prompt), _ = said(Conversation("m", messages, (READ,)))
+    (role, prompt), _ = texts_of(Conversation("m", messages, (READ,)))
     assert role == "system" and prompt == "You are a pirate.\n\n" + PHASE_2.strip() + "\n\n" + section(READ)
 
 
@@ -361,9 +363,9 @@ def test_plan_phase_2_non_tool_requests_unaffected() -> None:
         Message("assistant", (Text("Hello."),)),
         user("Why?"),
     )
-    speech = render_as_text(Conversation("m", messages), "roo_xml")
-    assert speech.conversation.messages == messages
-    assert (speech.tools, dict(speech.names), speech.break_character, speech.notes) == ((), {}, "", ())
+    prompted = render_as_text(Conversation("m", messages), "roo_xml")
+    assert prompted.conversation.messages == messages
+    assert (prompted.tools, dict(prompted.names), prompted.break_character, prompted.notes) == ((), {}, "", ())
 
 
 # Plan, phase 5: tool result handler
@@ -371,31 +373,33 @@ def test_plan_phase_2_non_tool_requests_unaffected() -> None:
 
 def results(*contents: tuple[str, str]) -> tuple[Message, ...]:
     calls = tuple(ToolCall(call_id, "read", '{"filePath":"file.js"}') for call_id, _ in contents)
-    told = tuple(Message("tool", (ToolResult(call_id, content=(Text(text),)),)) for call_id, text in contents)
-    return (Message("assistant", calls), *told)
+    received = tuple(Message("tool", (ToolResult(call_id, content=(Text(text),)),)) for call_id, text in contents)
+    return (Message("assistant", calls), *received)
 
 
 def test_plan_phase_5_single_tool_result() -> None:
-    _, (assistant, called), (role, told) = said(Conversation("m", results(("call_1", "File content here")), (READ,)))
+    _, (assistant, called), (role, received) = texts_of(
+        Conversation("m", results(("call_1", "File content here")), (READ,))
+    )
     assert (assistant, called) == ("assistant", "<read>\n<filePath>file.js</filePath>\n</read>")
-    assert (role, told) == ("user", "Tool Result from read:\nFile content here")
+    assert (role, received) == ("user", "Tool Result from read:\nFile content here")
 
 
 def test_plan_phase_5_multiple_tool_results() -> None:
-    told = said(Conversation("m", results(("a", "one"), ("b", "two")), (READ,)))[-1]
-    assert told == ("user", "Tool Result from read:\none\n\nTool Result from read:\ntwo")
+    received = texts_of(Conversation("m", results(("a", "one"), ("b", "two")), (READ,)))[-1]
+    assert received == ("user", "Tool Result from read:\none\n\nTool Result from read:\ntwo")
 
 
 def test_plan_phase_5_mixed_tool_and_regular_messages() -> None:
     messages = (user("Read it"), *results(("a", "one")), user("And now?"))
-    spoken = said(Conversation("m", messages, (READ,)))
-    assert [role for role, _ in spoken] == ["system", "user", "assistant", "user"]
-    assert spoken[-1][1] == "Tool Result from read:\none\n\nAnd now?"
+    rendered = texts_of(Conversation("m", messages, (READ,)))
+    assert [role for role, _ in rendered] == ["system", "user", "assistant", "user"]
+    assert rendered[-1][1] == "Tool Result from read:\none\n\nAnd now?"
 
 
 def test_plan_phase_5_orphaned_tool_result_is_kept() -> None:
     messages = (user("Hi"), Message("tool", (ToolResult("lost", content=(Text("something"),)),)))
-    assert said(Conversation("m", messages, (READ,)))[-1] == ("user", "Hi\n\nTool Result from unknown:\nsomething")
+    assert texts_of(Conversation("m", messages, (READ,)))[-1] == ("user", "Hi\n\nTool Result from unknown:\nsomething")
 
 
 # Plan, phase 7: unit tests of the transformer

@@ -1,4 +1,4 @@
-"""Records of requests: what is gathered, what is told, what is counted, and what never appears."""
+"""Records of requests: what is collected, logged and counted, and what never appears."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ ANSWER: tuple[Event, ...] = (
     CallArguments(0, "{}"),
     CallEnded(0, "hermes", 0.9, ("unquoted_key", "single_quotes")),
     CallRejected("<x>", Reason.TRUNCATED, "write"),
-    Finished("tool_calls", Usage(1, 2, 3)),
+    Finished("tool_calls", Usage(input_tokens=1, output_tokens=2, total_tokens=3)),
 )
 
 
@@ -118,7 +118,7 @@ def samples(telemetry: Telemetry) -> dict[str, float]:
 # The record
 
 
-def test_a_record_tells_what_became_of_a_request(telemetry: Telemetry, clock: Time) -> None:
+def test_a_record_describes_the_outcome_of_a_request(telemetry: Telemetry, clock: Time) -> None:
     record = run(telemetry, clock).record
     assert record is not None
     assert json.loads(str(record)) == {
@@ -185,8 +185,8 @@ def test_a_request_is_finished_once(telemetry: Telemetry, clock: Time) -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 0.25, 0.9994999, 0.9999994, 0.9999996, 1_700_000_000.123, 4e9 + 0.0007])
 def test_the_time_of_a_record_is_written_to_the_millisecond(seconds: float) -> None:
-    told = Telemetry(now=lambda: seconds).begin("r", "w").conclude(200).time
-    assert told == datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    received = Telemetry(now=lambda: seconds).begin("r", "w").conclude(200).time
+    assert received == datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def test_watches_share_nothing(telemetry: Telemetry) -> None:
@@ -244,7 +244,7 @@ def test_people_get_a_short_line(telemetry: Telemetry, clock: Time) -> None:
     assert ready == "ready"
 
 
-def test_logging_twice_does_not_say_it_twice(telemetry: Telemetry, clock: Time) -> None:
+def test_configuring_logging_twice_logs_once(telemetry: Telemetry, clock: Time) -> None:
     log_to(io.StringIO())
     stream = io.StringIO()
     log_to(stream)
@@ -253,7 +253,7 @@ def test_logging_twice_does_not_say_it_twice(telemetry: Telemetry, clock: Time) 
 
 
 class Kept(logging.Handler):
-    """Somebody else who listens."""
+    """Another listener."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -275,8 +275,8 @@ def test_others_may_listen_besides(telemetry: Telemetry, clock: Time, name: str)
     finally:
         logger.removeHandler(kept)
     run(telemetry, clock)
-    (heard,) = kept.all
-    assert (heard.name, heard.levelno, heard.msg, heard.getMessage()) == (
+    (received,) = kept.all
+    assert (received.name, received.levelno, received.msg, received.getMessage()) == (
         "toolglot.requests",
         logging.INFO,
         record,
@@ -302,7 +302,7 @@ def _refuse(record: logging.LogRecord) -> bool:
 
 
 @pytest.mark.parametrize("silence", ["level", "handler level", "filter", "handler filter", "propagate", "disable"])
-def test_what_is_not_to_be_told_is_not_told(
+def test_secrets_are_not_logged(
     telemetry: Telemetry, clock: Time, silence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = io.StringIO()
@@ -361,9 +361,9 @@ def test_bodies_are_logged_on_demand_only_and_redacted(telemetry: Telemetry) -> 
     assert stream.getvalue() == ""
     talkative = Telemetry(log_bodies=True, known_secrets=("hunter2", ""))
     talkative.body(talkative.begin("r", "openai_chat"), "request", body)
-    told = json.loads(stream.getvalue())
-    assert (told["request_id"], told["what"], told["bytes"]) == ("r", "request", len(body))
-    assert json.loads(told["body"]) == {"messages": ["hello"], "api_key": "***", "note": "*** and ***"}
+    logged = json.loads(stream.getvalue())
+    assert (logged["request_id"], logged["what"], logged["bytes"]) == ("r", "request", len(body))
+    assert json.loads(logged["body"]) == {"messages": ["hello"], "api_key": "***", "note": "*** and ***"}
 
 
 def test_a_long_body_is_cut(telemetry: Telemetry) -> None:
@@ -371,8 +371,8 @@ def test_a_long_body_is_cut(telemetry: Telemetry) -> None:
     log_to(stream)
     talkative = Telemetry(log_bodies=True)
     talkative.body(talkative.begin("r", "w"), "answer", b"x" * 1_000_000)
-    told = json.loads(stream.getvalue())
-    assert (told["bytes"], len(told["body"])) == (1_000_000, BODY_LENGTH)
+    logged = json.loads(stream.getvalue())
+    assert (logged["bytes"], len(logged["body"])) == (1_000_000, BODY_LENGTH)
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def test_a_key_in_any_field_does_not_reach_the_log(telemetry: Telemetry) -> None
     for terminal in (io.StringIO(), Terminal()):
         log_to(terminal)
         recorder = telemetry.begin(KEY, "openai_chat")
-        recorder.model, recorder.error = KEY, f"upstream said {KEY}"
+        recorder.model, recorder.error = KEY, f"the upstream sent {KEY}"
         recorder.tools.append(KEY)
         recorder.notes.append(f"Authorization: Bearer {KEY}")
         telemetry.finish(recorder, 200)
@@ -409,16 +409,16 @@ def test_a_key_in_any_field_does_not_reach_the_log(telemetry: Telemetry) -> None
         assert KEY not in terminal.getvalue()
 
 
-def test_a_traceback_is_told_without_keys() -> None:
+def test_a_traceback_is_logged_without_keys() -> None:
     stream = io.StringIO()
     log_to(stream)
     try:
         raise ValueError(KEY)
     except ValueError:
         logging.getLogger("toolglot").exception("our own fault")
-    told = json.loads(stream.getvalue())
-    assert told["message"].startswith("our own fault\nTraceback")
-    assert KEY not in told["message"]
+    logged = json.loads(stream.getvalue())
+    assert logged["message"].startswith("our own fault\nTraceback")
+    assert KEY not in logged["message"]
 
 
 # Metrics
@@ -478,17 +478,17 @@ def test_labels_stay_few(telemetry: Telemetry) -> None:
     assert [few("a"), few("b"), few("a")] == ["a", "other", "a"]
 
 
-@pytest.mark.parametrize("told", ["sk-abc", "no code at all", "x" * 80, "429 Too many", "tool\nname"])
-def test_labels_that_others_choose_have_known_values_only(telemetry: Telemetry, told: str) -> None:
+@pytest.mark.parametrize("expected", ["sk-abc", "no code at all", "x" * 80, "429 Too many", "tool\nname"])
+def test_labels_that_others_choose_have_known_values_only(telemetry: Telemetry, expected: str) -> None:
     metrics = telemetry.metrics
-    metrics.errors[(told,)].total += 1
+    metrics.errors[(expected,)].total += 1
     metrics.errors[("rate_limit_exceeded",)].total += 1
     metrics.requests[(999, "relay", "none")].total += 1
-    metrics.tools["reading", "on", told if told != "sk-abc" else "a b"].total += 1
+    metrics.tools["reading", "on", expected if expected != "sk-abc" else "a b"].total += 1
     counted = samples(telemetry)
     assert counted["toolglot_errors_total kind=other"] == 1
     assert counted["toolglot_errors_total kind=rate_limit_exceeded"] == 1
-    assert not [name for name in counted if told in name or "999" in name]
+    assert not [name for name in counted if expected in name or "999" in name]
 
 
 @pytest.mark.parametrize("created", [True, False])
@@ -519,8 +519,8 @@ def test_metrics_are_written_as_prometheus_writes_its_own(
     telemetry.stream(telemetry.begin("r", "openai_chat"))
     streams.inc()
     monkeypatch.setattr("prometheus_client.metrics._use_created", created)
-    told = render(telemetry.metrics), generate_latest(registry)
-    ours, theirs = (re.sub(r"(?m)(_created.*) [\d.]+e\+09$", r"\1", text.decode()) for text in told)
+    rendered = render(telemetry.metrics), generate_latest(registry)
+    ours, theirs = (re.sub(r"(?m)(_created.*) [\d.]+e\+09$", r"\1", text.decode()) for text in rendered)
     sections = {section.split(" ")[0]: section for section in ours.split("# HELP ")}
     wanted = [section for section in theirs.split("# HELP ") if section]
     assert len(wanted) == (7 if created else 4)
@@ -560,7 +560,7 @@ def test_every_telemetry_counts_for_itself(clock: Time) -> None:
 # The rollout
 
 
-def rehearse(telemetry: Telemetry) -> RequestRecorder:
+def dry_run(telemetry: Telemetry) -> RequestRecorder:
     """A request in a dry run: nothing is delivered, and ``ANSWER`` would have been."""
     recorder = telemetry.begin("req-2", "openai_chat")
     recorder.mode, recorder.arms["rescue"] = "relay", "dry_run"
@@ -571,12 +571,12 @@ def rehearse(telemetry: Telemetry) -> RequestRecorder:
     return recorder
 
 
-def test_a_dry_run_is_told_apart_from_what_was_delivered(telemetry: Telemetry) -> None:
-    record = rehearse(telemetry).record
+def test_a_dry_run_is_recorded_apart_from_the_delivery(telemetry: Telemetry) -> None:
+    record = dry_run(telemetry).record
     assert record is not None
-    told = json.loads(str(record))
-    assert (told["calls"], told["tools"], told["outcomes"]) == (0, [], {})
-    assert told["would"] == {
+    received = json.loads(str(record))
+    assert (received["calls"], received["tools"], received["outcomes"]) == (0, [], {})
+    assert received["would"] == {
         "calls": 1,
         "tools": ["read_file"],
         "read_as": ["hermes"],
@@ -590,7 +590,7 @@ def test_a_dry_run_is_told_apart_from_what_was_delivered(telemetry: Telemetry) -
 
 
 def test_a_dry_run_is_counted_as_what_it_would_have_done(telemetry: Telemetry) -> None:
-    rehearse(telemetry)
+    dry_run(telemetry)
     counted = {name: value for name, value in samples(telemetry).items() if "dry_run" in name}
     assert counted == {
         "toolglot_answers_total arm=dry_run transformation=rescue": 1,
@@ -641,9 +641,9 @@ STREAMS = {
 @pytest.mark.parametrize("form", sorted(STREAMS))
 def test_a_key_that_is_spread_over_a_stream_is_blackened(form: str, size: int) -> None:
     event, end = STREAMS[form]
-    said = f'Say "{KEY}", then hunter2 and http://me:pass@host/ in Bearer abcdefghijkl now.'
+    text = f'Say "{KEY}", then hunter2 and http://me:pass@host/ in Bearer abcdefghijkl now.'
     expected = 'Say "***", then *** and http://***host/ in Bearer *** now.'
-    pieces = [said[at : at + size] for at in range(0, len(said), size)]
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
     body = "".join(event % json.dumps(piece) for piece in pieces) + end
     redacted = redact_stream(body, ("hunter2",))
     shown = re.findall(r'"(?:content|partial_json|text)":("(?:[^"\\]|\\.)*")', redacted)
@@ -665,8 +665,8 @@ def test_a_long_answer_that_leaves_at_once_is_cut_too() -> None:
     recorder = talkative.begin("r", "openai_chat")
     recorder.count_bytes(b"x" * 1_000_000)
     talkative.finish(recorder, 200)
-    told = json.loads(stream.getvalue().splitlines()[0])
-    assert (told["what"], told["bytes"], len(told["body"])) == ("answer", 1_000_000, BODY_LENGTH)
+    logged = json.loads(stream.getvalue().splitlines()[0])
+    assert (logged["what"], logged["bytes"], len(logged["body"])) == ("answer", 1_000_000, BODY_LENGTH)
 
 
 def test_a_dry_run_of_a_long_answer_shows_its_calls_and_no_half_of_a_key() -> None:
@@ -676,9 +676,9 @@ def test_a_dry_run_of_a_long_answer_shows_its_calls_and_no_half_of_a_key() -> No
     recorder = talkative.begin("r", "openai_chat")
     would = recorder.start_dry_run("text")
     padding = "x" * (BODY_LENGTH // 3 - 5)
-    said: list[Event] = [TextDelta(f"{padding} {KEY}"), *(TextDelta("x" * 100_000) for _ in range(9))]
-    would.keep_model_text(said)
-    would.keep_delivered([*said, CallStarted(0, "c", "read"), CallArguments(0, '{"path":"a"}'), CallEnded(0)])
+    events: list[Event] = [TextDelta(f"{padding} {KEY}"), *(TextDelta("x" * 100_000) for _ in range(9))]
+    would.keep_model_text(events)
+    would.keep_delivered([*events, CallStarted(0, "c", "read"), CallArguments(0, '{"path":"a"}'), CallEnded(0)])
     talkative.finish(recorder, 200)
     shown = json.loads(json.loads(stream.getvalue().splitlines()[1])["body"])
     assert shown["calls"] == [{"name": "read", "arguments": '{"path":"a"}'}]

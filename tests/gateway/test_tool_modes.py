@@ -1,4 +1,4 @@
-"""Native where the upstream has tools, text where it has not, and what is learned when that turns out wrong."""
+"""Native if the upstream supports tools, text if not, and failures that are learned."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ def awaited(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     return waiting
 
 
-def tells(
-    app: web.Application, told: Any = PROPS, path: str = "/props", asked: list[str] | None = None
+def with_properties(
+    app: web.Application, properties: Any = PROPS, path: str = "/props", asked: list[str] | None = None
 ) -> web.Application:
-    """An app that also tells what it can."""
+    """An app that also reports its properties."""
 
-    async def tell(request: web.Request) -> web.Response:
+    async def send_properties(request: web.Request) -> web.Response:
         if asked is not None:
             asked.append(request.path)
-        return web.json_response(told)
+        return web.json_response(properties)
 
-    app.router.add_get(path, tell)
+    app.router.add_get(path, send_properties)
     return app
 
 
-def able(options: SimOptions | None = None, told: Any = PROPS, asked: list[str] | None = None) -> web.Application:
-    """A simulated model behind a server that tells what it can."""
-    return tells(make_app(options), told, asked=asked)
+def able(options: SimOptions | None = None, properties: Any = PROPS, asked: list[str] | None = None) -> web.Application:
+    """A simulated model behind a server that reports its properties."""
+    return with_properties(make_app(options), properties, asked=asked)
 
 
 def call_of(answer: Answer) -> tuple[str, str]:
     """The one call of an answer, streamed or whole."""
     if answer.headers["Content-Type"].startswith("text/event-stream"):
-        _, calls, finish = answer.told
+        _, calls, finish = answer.joined
         assert finish == "tool_calls", answer.body
         (call,) = calls
     else:
@@ -90,17 +90,17 @@ async def test_a_server_that_has_tools_is_asked_natively() -> None:
         assert tiers(gate) == ["native"] * 2 and asked == ["/props"]
 
 
-@pytest.mark.parametrize("told", [None, {"chat_template": "no tools"}])
+@pytest.mark.parametrize("properties", [None, {"chat_template": "no tools"}])
 @awaited
-async def test_one_that_has_none_or_tells_nothing_is_taught(told: Any) -> None:
-    async with gateway(app=able(told=told)) as gate:
+async def test_a_server_without_tools_or_properties_gets_a_prompt(properties: Any) -> None:
+    async with gateway(app=able(properties=properties)) as gate:
         answer = await gate.ask()
         assert call_of(answer) == CALL and answer.headers["x-toolglot-mode"] == "text"
         assert tiers(gate) == ["text"]
 
 
 @awaited
-async def test_nobody_is_asked_where_nothing_depends_on_it() -> None:
+async def test_no_server_is_asked_if_nothing_depends_on_it() -> None:
     asked: list[str] = []
     async with gateway(app=able(asked=asked)) as gate:
         await gate.ask({key: value for key, value in ASK.items() if key != "tools"})
@@ -132,9 +132,9 @@ async def test_requests_share_one_look_and_wait_a_moment_at_most() -> None:
 
 
 @awaited
-async def test_what_several_servers_need_is_said_where_tools_are_text() -> None:
-    told = {"tp_size": 1, "version": "0.5", "tool_call_parser": None}
-    async with gateway(app=tells(make_app(), told, "/get_server_info")) as gate:
+async def test_quirk_fields_are_sent_where_tools_are_text() -> None:
+    received = {"tp_size": 1, "version": "0.5", "tool_call_parser": None}
+    async with gateway(app=with_properties(make_app(), received, "/get_server_info")) as gate:
         await gate.ask()
         assert tiers(gate) == ["text"] and gate.record.last.body["skip_special_tokens"] is False
 
@@ -156,7 +156,7 @@ async def test_trouble_with_native_tools_is_met_with_text_and_remembered(fault: 
 
 
 @awaited
-async def test_what_was_told_is_not_taken_back_but_remembered() -> None:
+async def test_sent_text_is_not_retracted_but_the_failure_is_learned() -> None:
     async with gateway(app=able(SimOptions(faults=("parse_error_late",)))) as gate:
         script = {"messages": [{"role": "user", "content": "Hello, who are you?"}]}
         answer = await gate.ask(STREAMED | script)
@@ -167,7 +167,7 @@ async def test_what_was_told_is_not_taken_back_but_remembered() -> None:
 
 @pytest.mark.parametrize("fault", ["http_400", "http_500", "http_429", "http_401"])
 @awaited
-async def test_other_errors_are_told_and_teach_nothing(fault: str) -> None:
+async def test_other_errors_are_passed_on_and_not_learned(fault: str) -> None:
     async with gateway(app=able(SimOptions(faults=(fault,)))) as gate:
         assert (await gate.ask()).status == int(fault[5:8])
         await gate.ask()
@@ -187,7 +187,7 @@ async def test_a_mode_that_was_set_is_not_called_into_question(how: str) -> None
 
 
 @awaited
-async def test_when_text_fails_too_that_error_is_told() -> None:
+async def test_if_text_fails_too_that_error_is_passed_on() -> None:
     app = web.Application()
     seen: list[bool] = []
 
@@ -197,7 +197,7 @@ async def test_when_text_fails_too_that_error_is_told() -> None:
         return web.json_response({"error": {"message": text}}, status=400 if seen[-1] else 500)
 
     app.router.add_post("/v1/chat/completions", answer)
-    async with gateway(app=tells(app)) as gate:
+    async with gateway(app=with_properties(app)) as gate:
         for body in (ASK, STREAMED):
             answered = await gate.ask(body)
             assert (answered.status, answered.error["message"]) == (500, "out of memory")
@@ -226,7 +226,7 @@ async def test_a_heartbeat_does_not_hinder_the_second_way() -> None:
 
 
 @awaited
-async def test_calls_that_keep_coming_as_text_teach_to_ask_for_text() -> None:
+async def test_repeated_leaked_calls_are_learned_as_a_failure() -> None:
     async with gateway(app=able(SimOptions(dialect="hermes"))) as gate:
         for _ in range(4):
             assert call_of(await gate.ask(STREAMED)) == CALL
@@ -270,15 +270,15 @@ THOUGHT = 'I should look.\n<tool_call>\n{"name": "read", "arguments": {"filePath
 @awaited
 async def test_a_call_at_the_end_of_reasoning_is_delivered(mode: str, body: Any, answer: Any, calls: int) -> None:
     async with gateway(SimOptions(script=parse_script({"answer": [answer]})), mode=mode) as gate:
-        told = await gate.ask(body)
+        received = await gate.ask(body)
         if calls:
-            assert call_of(told) == CALL
+            assert call_of(received) == CALL
         else:
-            assert b"tool_calls" not in told.body
-        assert b"I should lo" in told.body or (told.status, told.error["code"]) == (502, "empty_answer")
+            assert b"tool_calls" not in received.body
+        assert b"I should lo" in received.body or (received.status, received.error["code"]) == (502, "empty_answer")
 
 
-# experience
+# learned failures
 
 
 class Clock:
@@ -288,15 +288,15 @@ class Clock:
         return self.now
 
 
-def test_lessons_survive_a_restart_and_expire(tmp_path: Path) -> None:
+def test_learned_failures_survive_a_restart_and_expire(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "state"
     first = LearnedFailures(folder, cool_down=100)
     first.learn("http://me:secret@h/v1?key=secret", "m", "refused", "m does\nnot support tools " + "x" * 900, 1000.0)
     assert "secret" not in (folder / "learned.json").read_text("utf-8")
     second = LearnedFailures(folder, cool_down=100)
-    lesson = second.recall("http://h/v1", "m", 1099.0)
-    assert lesson is not None and lesson.evidence.startswith("m does not support tools x")
-    assert len(lesson.evidence) == 300 and "tried again in 0 min" in lesson.explain(1099.0)
+    failure = second.recall("http://h/v1", "m", 1099.0)
+    assert failure is not None and failure.evidence.startswith("m does not support tools x")
+    assert len(failure.evidence) == 300 and "tried again in 0 min" in failure.explain(1099.0)
     assert second.recall("http://h/v1", "other", 1099.0) is None
     assert second.recall("http://h/v1", "m", 1101.0) is None
 
@@ -306,25 +306,25 @@ def test_processes_learn_from_each_other(tmp_path: Path) -> None:
     assert other.recall("http://h", "a", 0.0) is None
     one.learn("http://h", "a", "refused", "no", 1.0)
     other.learn("http://h", "b", "refused", "no", 2.0)
-    assert [lesson.model for lesson in one.recall_all(9.0)] == ["a", "b"]
-    assert [lesson.model for lesson in other.recall_all(9.0)] == ["a", "b"]
+    assert [failure.model for failure in one.recall_all(9.0)] == ["a", "b"]
+    assert [failure.model for failure in other.recall_all(9.0)] == ["a", "b"]
     assert [path.name for path in tmp_path.iterdir()] == ["learned.json"]
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"lessons": 3}', '{"lessons": [3, {}, {"address": 1}]}'])
 def test_a_damaged_file_is_begun_anew(tmp_path: Path, text: str) -> None:
     (tmp_path / "learned.json").write_text(text, encoding="utf-8")
-    experience = LearnedFailures(tmp_path)
-    assert experience.recall("http://h", "m", 0.0) is None
-    experience.learn("http://h", "m", "refused", "no", 0.0)
+    learned = LearnedFailures(tmp_path)
+    assert learned.recall("http://h", "m", 0.0) is None
+    learned.learn("http://h", "m", "refused", "no", 0.0)
     assert LearnedFailures(tmp_path).recall("http://h", "m", 1.0) is not None
 
 
 def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    experience = LearnedFailures(tmp_path / "file")
-    experience.learn("http://h", "m", "refused", "no", 0.0)
-    assert experience.recall("http://h", "m", 1.0) is not None
+    learned = LearnedFailures(tmp_path / "file")
+    learned.learn("http://h", "m", "refused", "no", 0.0)
+    assert learned.recall("http://h", "m", 1.0) is not None
     assert "cannot be saved" in caplog.text
 
 
@@ -351,7 +351,7 @@ async def test_after_a_restart_nothing_is_learned_twice(tmp_path: Path) -> None:
 TALK = Conversation("m", (Message("user", (Text("hi"),)),), (Tool("read"),))
 
 
-def know(address: str, **arguments: Any) -> tuple[Any, Capabilities, Clock]:
+def load_settings(address: str, **arguments: Any) -> tuple[Any, Capabilities, Clock]:
     clock = Clock()
     settings = load({"base_url": address, "state_dir": "none", **arguments}, {})
     return settings, load_capabilities(settings, clock), clock
@@ -363,37 +363,37 @@ def route_of(*given: Any) -> Route:
     return route
 
 
-def test_a_lesson_holds_for_a_while_then_native_is_tried_again() -> None:
-    settings, knowledge, clock = know("https://api.groq.com/openai/v1", tool_calling_cool_down_seconds="60")
-    assert route_of(TALK, settings, knowledge).tool_mode is ToolMode.NATIVE
-    knowledge.failures.learn("https://api.groq.com/openai/v1", "m", "refused", "no", clock())
-    route = route_of(TALK, settings, knowledge)
+def test_a_learned_failure_expires_and_native_is_tried_again() -> None:
+    settings, capabilities, clock = load_settings("https://api.groq.com/openai/v1", tool_calling_cool_down_seconds="60")
+    assert route_of(TALK, settings, capabilities).tool_mode is ToolMode.NATIVE
+    capabilities.failures.learn("https://api.groq.com/openai/v1", "m", "refused", "no", clock())
+    route = route_of(TALK, settings, capabilities)
     assert route.tool_mode is ToolMode.TEXT and route.failure is not None and not route.can_fall_back
     clock.now += 61
-    assert route_of(TALK, settings, knowledge).tool_mode is ToolMode.NATIVE
+    assert route_of(TALK, settings, capabilities).tool_mode is ToolMode.NATIVE
 
 
 def test_facts_hold_for_a_while_then_the_upstream_is_asked_again() -> None:
-    settings, knowledge, clock = know("http://h/v1")
-    assert choose_route(TALK, settings, knowledge) == CapabilitiesUnknown(settings.upstreams[0], "m")
-    knowledge.set_facts(settings.upstreams[0], "m", {"server": ("vllm",)}, 10)
-    route = route_of(TALK, settings, knowledge)
+    settings, capabilities, clock = load_settings("http://h/v1")
+    assert choose_route(TALK, settings, capabilities) == CapabilitiesUnknown(settings.upstreams[0], "m")
+    capabilities.set_facts(settings.upstreams[0], "m", {"server": ("vllm",)}, 10)
+    route = route_of(TALK, settings, capabilities)
     assert route.tool_mode is ToolMode.NATIVE and route.rule is not None and route.rule.name == "vLLM"
     clock.now += 11
-    assert isinstance(choose_route(TALK, settings, knowledge), CapabilitiesUnknown)
+    assert isinstance(choose_route(TALK, settings, capabilities), CapabilitiesUnknown)
 
 
 def test_a_rule_gives_the_dialect_unless_one_was_set(tmp_path: Path) -> None:
     path = tmp_path / "my.toml"
     path.write_text("[[rule]]\nname = 'x'\nnative = false\ndialect = 'glm45'\n", encoding="utf-8")
-    settings, knowledge, _ = know("http://h/v1", profiles=str(path))
-    assert route_of(TALK, settings, knowledge).dialect == "glm45"
-    settings, knowledge, _ = know("http://h/v1", profiles=str(path), dialect="hermes")
-    assert route_of(TALK, settings, knowledge).dialect == "hermes"
+    settings, capabilities, _ = load_settings("http://h/v1", profiles=str(path))
+    assert route_of(TALK, settings, capabilities).dialect == "glm45"
+    settings, capabilities, _ = load_settings("http://h/v1", profiles=str(path), dialect="hermes")
+    assert route_of(TALK, settings, capabilities).dialect == "hermes"
 
 
-def test_a_coached_model_is_always_taught() -> None:
-    settings, _, _ = know("http://h/v1")
+def test_an_embedded_model_always_gets_the_tool_prompt() -> None:
+    settings, _, _ = load_settings("http://h/v1")
     settings = settings.answered_by(Upstream(name="default", base_url="http://h/v1", coached=True))
-    knowledge = Capabilities(load_profiles(), LearnedFailures(), Clock())
-    assert route_of(TALK, settings, knowledge).tool_mode is ToolMode.TEXT
+    capabilities = Capabilities(load_profiles(), LearnedFailures(), Clock())
+    assert route_of(TALK, settings, capabilities).tool_mode is ToolMode.TEXT

@@ -15,7 +15,7 @@ from support.gateway import Answer, gateway, run
 from toolglot.clients.toolsets import all_mappings
 from toolglot.core.conversation import Conversation, Tool
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta
-from toolglot.sim import Answer as Says
+from toolglot.sim import Answer as SimAnswer
 from toolglot.sim import ScriptedAnswer, SimCall, SimOptions
 from toolglot.wires import all_wires, client_wires
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
@@ -55,7 +55,7 @@ WORK: dict[str, list[Call]] = {
 """What a model does, step by step, in the words of each set."""
 EDITED = {"file_path": "a.py", "old_string": OLD, "new_string": NEW}
 MADE = WORK | {"roo": [WORK["roo"][0], ("edit", EDITED), WORK["roo"][2]]}
-"""What a client is asked to do for it: the exact twin is preferred to a diff."""
+"""The client's call for it: the exact counterpart is preferred to a diff."""
 WAYS = [("roo", "anthropic"), ("anthropic", "roo"), ("opencode", "claude_code"), ("claude_code", "opencode")]
 LOOKS = {"read_file", "list_files", "read", "Read", "bash", "Bash"}
 
@@ -79,7 +79,7 @@ def declare(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 def calls_of(answer: Answer, streamed: bool) -> list[tuple[str, str]]:
     if streamed:
-        calls: list[tuple[str, str]] = answer.told[1]
+        calls: list[tuple[str, str]] = answer.joined[1]
         return calls
     return [(call["function"]["name"], call["function"]["arguments"]) for call in answer.message["tool_calls"]]
 
@@ -92,7 +92,9 @@ def test_an_agent_edits_a_file_with_a_model_that_knows_other_tools(
 ) -> None:
     tools = PAIRS[client, model].tools
     steps = WORK[model]
-    script = tuple(ScriptedAnswer(Says("Well.", (SimCall(name, json.dumps(given)),)), times=1) for name, given in steps)
+    script = tuple(
+        ScriptedAnswer(SimAnswer("Well.", (SimCall(name, json.dumps(given)),)), times=1) for name, given in steps
+    )
     options = SimOptions(dialect="native" if mode == "native" else "hermes", script=script, chunk=5)
 
     async def agree() -> None:
@@ -103,7 +105,7 @@ def test_an_agent_edits_a_file_with_a_model_that_knows_other_tools(
                 body = {"model": "claude-x", "messages": messages, "tools": declare(tools), "stream": streamed}
                 [(name, arguments)] = calls_of(await gate.ask(body), streamed)
                 made.append((name, json.loads(arguments)))
-                file, told = use(client, file, made[-1])
+                file, received = use(client, file, made[-1])
                 function = {"name": name, "arguments": arguments}
                 messages += [
                     {
@@ -111,15 +113,17 @@ def test_an_agent_edits_a_file_with_a_model_that_knows_other_tools(
                         "content": "Well.",
                         "tool_calls": [{"id": f"c{at}", "type": "function", "function": function}],
                     },
-                    {"role": "tool", "tool_call_id": f"c{at}", "content": told},
+                    {"role": "tool", "tool_call_id": f"c{at}", "content": received},
                 ]
             assert file == AFTER
             assert made == MADE[client]
             last = gate.record.bodies[-1]
         names = {tool.name for tool in tools if tool.name not in {name for name, _ in steps}}
         if mode == "native":
-            told_calls = [call["function"] for message in last["messages"] for call in message.get("tool_calls") or ()]
-            assert [(call["name"], json.loads(call["arguments"])) for call in told_calls] == steps[:-1]
+            streamed_calls = [
+                call["function"] for message in last["messages"] for call in message.get("tool_calls") or ()
+            ]
+            assert [(call["name"], json.loads(call["arguments"])) for call in streamed_calls] == steps[:-1]
             assert {tool["function"]["name"] for tool in last["tools"]}.isdisjoint(names)
         assert VIEWED in json.dumps(last)
 
@@ -136,7 +140,7 @@ def test_a_client_of_the_messages_wire_that_declares_the_editor_by_its_type(
     made = (SimCall("apply_diff", json.dumps({"path": "a.py", "diff": both})),)
 
     async def agree() -> None:
-        options = SimOptions(dialect="native", script=(ScriptedAnswer(Says("Well.", made)),), chunk=5)
+        options = SimOptions(dialect="native", script=(ScriptedAnswer(SimAnswer("Well.", made)),), chunk=5)
         async with gateway(options, model={"editing": "roo"}, mode="native") as gate, connect(gate) as client:
             asked: Any = {
                 "model": "sim",
@@ -168,15 +172,15 @@ def test_an_upstream_of_any_wire_is_offered_the_tools_of_its_model(wire: str, st
     arguments = json.dumps(WORK["anthropic"][2][1])
     answer: list[Event] = [TextDelta("Well."), CallStarted(0, "call_1", EDITOR), CallArguments(0, arguments)]
     answer += [CallEnded(0), Finished("tool_calls")]
-    spoken, asked_of = all_wires()[wire], list[Any]()
+    rendered, asked_of = all_wires()[wire], list[Any]()
 
     async def reply(request: web.Request) -> web.Response:
         asked_of.append(await request.json())
-        asked = ClientRequest(Conversation("m", ()))
+        asked = ClientRequest(conversation=Conversation("m", ()))
         if not streamed:
-            return web.Response(body=spoken.encode_response(answer, ResponseIdentity("1", 0, "m"), asked))
-        body = spoken.open_encoder(ResponseIdentity("1", 0, "m"), asked).write(answer)
-        return web.Response(body=body, content_type=spoken.stream_type)
+            return web.Response(body=rendered.encode_response(answer, ResponseIdentity("1", 0, "m"), asked))
+        body = rendered.open_encoder(ResponseIdentity("1", 0, "m"), asked).write(answer)
+        return web.Response(body=body, content_type=rendered.stream_type)
 
     async def agree() -> None:
         app = web.Application()
@@ -185,9 +189,9 @@ def test_an_upstream_of_any_wire_is_offered_the_tools_of_its_model(wire: str, st
         body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": tools, "stream": streamed}
         changed: Any = {"upstream": {"wire": wire}, "model": {"editing": "anthropic"}, "mode": "native"}
         async with gateway(app=app, **changed) as gate:
-            told = await gate.ask(body)
-            assert told.status == 200, told.body
-            [(name, given)] = calls_of(told, streamed)
+            received = await gate.ask(body)
+            assert received.status == 200, received.body
+            [(name, given)] = calls_of(received, streamed)
             assert (name, json.loads(given)) == WORK["roo"][2]
         assert EDITOR in json.dumps(asked_of[0]["tools"]) and "apply_diff" not in json.dumps(asked_of[0])
 

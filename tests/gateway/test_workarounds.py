@@ -1,4 +1,4 @@
-"""What is put differently for some servers, and what is done when they do not keep to what the client asked for."""
+"""Requests that are adapted for some servers, and servers that ignore what the client asked for."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ def test_the_server_is_offered_only_what_was_chosen(client: str) -> None:
     """Also where the client's own words would be passed on."""
     line = Line(client, "openai_chat", "auto")
     facts = {"server": ("llama.cpp",), "supports_tools": ("true",), "supports_tool_calls": ("true",)}
-    line.knowledge.set_facts(line.settings.upstreams[0], "m", facts, 60)
+    line.capabilities.set_facts(line.settings.upstreams[0], "m", facts, 60)
     exchange = line.ask(Conversation("m", (ASKED,), TOOLS, ToolChoice.one("write"), Sampling(max_tokens=7)), False)
-    told = json.loads(exchange.upstream_body)
-    assert [tool["function"]["name"] for tool in told["tools"]] == ["write"]
-    assert (told["tool_choice"], told["max_tokens"]) == ("required", 7)
+    received = json.loads(exchange.upstream_body)
+    assert [tool["function"]["name"] for tool in received["tools"]] == ["write"]
+    assert (received["tool_choice"], received["max_tokens"]) == ("required", 7)
 
 
 THOUGHTFUL = (
@@ -102,13 +102,13 @@ THOUGHTFUL = (
 def test_thoughts_go_where_a_server_looks_for_them(base_url: str, field: str) -> None:
     """Some servers refuse a message with a field that they do not know, others a turn without its thoughts."""
     exchange = Line("ollama", "openai_chat", base_url=base_url).ask(Conversation("m", THOUGHTFUL, TOOLS), False)
-    said = json.loads(exchange.upstream_body)["messages"][1]
-    assert {key: value for key, value in said.items() if key.startswith("reasoning")} == (
+    text = json.loads(exchange.upstream_body)["messages"][1]
+    assert {key: value for key, value in text.items() if key.startswith("reasoning")} == (
         {field: "Hm."} if field else {}
     )
 
 
-def test_a_conversation_without_thoughts_is_left_alone() -> None:
+def test_a_conversation_without_reasoning_is_unchanged() -> None:
     asked = Conversation("m", (ASKED,), TOOLS)
     assert adapt_reasoning(asked, Rule("r")) is asked
 
@@ -148,18 +148,18 @@ CASES: dict[str, tuple[ToolChoice, bool | None, list[Event], Any]] = {
     "nothing is left": (ToolChoice("none"), None, ONE_AND_TWO, "read, write"),
     "not even one": (ToolChoice.one("list"), None, [*call(0, "read"), DONE], "read"),
 }
-"""What the client chose, whether it takes several calls, what the upstream did, and what the client is told."""
-UNSAID = {"only one is wanted": {"gemini"}, "some are wanted": {"gemini", "anthropic_messages"}}
+"""What the client chose, whether it takes several calls, what the upstream did, and what the client receives."""
+NOT_ENFORCED = {"only one is wanted": {"gemini"}, "some are wanted": {"gemini", "anthropic_messages"}}
 """What clients of some wires cannot ask for."""
 
 ROWS = [
     (client, upstream, case)
     for client, upstream, case in product(UNCHOSEN, WIRES, CASES)
-    if client not in UNSAID.get(case, ())
+    if client not in NOT_ENFORCED.get(case, ())
 ]
 
 
-def told_of(line: Line, exchange: Any, events: list[Event]) -> list[Event]:
+def events_of(line: Line, exchange: Any, events: list[Event]) -> list[Event]:
     try:
         return line.answer(exchange, events)
     except ToolglotError as error:
@@ -168,24 +168,24 @@ def told_of(line: Line, exchange: Any, events: list[Event]) -> list[Event]:
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("client", "upstream", "case"), ROWS)
-def test_calls_that_nobody_asked_for(client: str, upstream: str, case: str, stream: bool) -> None:
+def test_calls_without_offered_tools(client: str, upstream: str, case: str, stream: bool) -> None:
     choice, parallel, events, expected = CASES[case]
     line = Line(client, upstream)
     asked = Conversation("m", (ASKED,), TOOLS, choice, Sampling(parallel_calls=parallel))
     exchange = line.ask(asked, stream)
-    told = list(merge_deltas(told_of(line, exchange, events)))
+    received = list(merge_deltas(events_of(line, exchange, events)))
     notes = [note for note in exchange.recorder.notes if "was not delivered" in note]
-    calls = [event.name for event in told if isinstance(event, CallStarted)]
+    calls = [event.name for event in received if isinstance(event, CallStarted)]
     if isinstance(expected, str):
         assert (
-            isinstance(told[-1], Failed)
-            and f"was a call of {expected}, which tool_choice does not allow" in told[-1].message
+            isinstance(received[-1], Failed)
+            and f"was a call of {expected}, which tool_choice does not allow" in received[-1].message
         )
         assert not calls and exchange.recorder.error == "forbidden_call" and len(notes) == expected.count(",") + 1
         return
-    last = told[-1]
+    last = received[-1]
     assert isinstance(last, Finished)
-    text = "".join(event.text for event in told if isinstance(event, TextDelta))
+    text = "".join(event.text for event in received if isinstance(event, TextDelta))
     assert (text, calls, last.reason) == expected
     made = sum(isinstance(event, CallStarted) for event in events)
     assert len(notes) == len(exchange.recorder.rejected) == made - len(calls) and exchange.recorder.tools == calls
@@ -197,9 +197,9 @@ def test_a_call_that_leaks_is_text_unless_it_was_chosen(stream: bool) -> None:
     for name, calls in (("read", ["read"]), ("write", [])):
         line = Line("openai_chat", "openai_chat")
         exchange = line.ask(Conversation("m", (ASKED,), TOOLS, ToolChoice.one("read")), stream)
-        told = line.answer(exchange, [TextDelta(written % name), Finished("stop", USAGE)])
-        assert [event.name for event in told if isinstance(event, CallStarted)] == calls
-        assert any(isinstance(event, TextDelta) for event in told) == (not calls)
+        events = line.answer(exchange, [TextDelta(written % name), Finished("stop", USAGE)])
+        assert [event.name for event in events if isinstance(event, CallStarted)] == calls
+        assert any(isinstance(event, TextDelta) for event in events) == (not calls)
 
 
 # -- held to a call ----------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def test_a_call_that_leaks_is_text_unless_it_was_chosen(stream: bool) -> None:
 
 def ask_as_text(choice: ToolChoice, *, server: str = "llama.cpp", wire: str = "openai_chat") -> dict[str, Any]:
     line = Line("openai_chat", wire, "auto")
-    line.knowledge.set_facts(line.settings.upstreams[0], "qwen3", {"server": (server,)}, 60)
+    line.capabilities.set_facts(line.settings.upstreams[0], "qwen3", {"server": (server,)}, 60)
     exchange = line.ask(Conversation("qwen3", (ASKED,), (READ,), choice), False)
     assert exchange.prompted is not None
     asked: dict[str, Any] = json.loads(exchange.upstream_body)

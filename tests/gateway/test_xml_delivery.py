@@ -1,4 +1,4 @@
-"""What XML clients are given of answers that end in an odd way."""
+"""What XML clients receive of answers with an unusual end."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ NATIVE: tuple[Event, ...] = (
 )
 
 
-def tell(*events: Event, native: bool = False) -> str:
+def render(*events: Event, native: bool = False) -> str:
     tools: tuple[Tool, ...] = ROO.list_tools(lenient=True)
     reader = Reader(compile_tools(tools, ()), "roo_xml", unknown_tools="reject", parallel=False)
     recorder = RequestRecorder("req", "openai_chat", 0, 0, lambda: 0.0)
     renderer = ResponseRenderer(ROO, "qwen", carry_ids=native)
     rendition = XmlDelivery(renderer, reader, recorder, DeliveryPlan(native=native))
-    out = [told for event in events for told in rendition.deliver([event])]
+    out = [received for event in events for received in rendition.deliver([event])]
     return "".join(event.text for event in out if isinstance(event, TextDelta))
 
 
@@ -52,7 +52,7 @@ def calls(text: str) -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.parametrize("end", [STOP, CUT, FAILED], ids=["whole", "cut", "failed"])
 @pytest.mark.parametrize(
-    "said",
+    "events",
     [
         [TextDelta(f"Hi.\n```xml\n{RUN}\n```\n")],
         [ReasoningDelta(f"Perhaps:\n{RUN}")],
@@ -60,15 +60,15 @@ def calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     ],
     ids=["fence", "reasoning", "think"],
 )
-def test_what_counts_only_at_the_end_needs_an_end(said: list[Event], end: Event) -> None:
-    assert [name for name, _ in calls(tell(*said, end))] == (["execute_command"] if end is STOP else [])
+def test_what_counts_only_at_the_end_needs_an_end(events: list[Event], end: Event) -> None:
+    assert [name for name, _ in calls(render(*events, end))] == (["execute_command"] if end is STOP else [])
 
 
-def test_a_call_from_reasoning_means_what_it_says() -> None:
+def test_a_call_from_reasoning_is_executed_as_written() -> None:
     file = "<write_to_file>\n<path>a</path>\n<content>\nif a &lt; b\n</content>\n<line_count>1</line_count>\n</write_to_file>"
-    ((_, said),) = calls(tell(TextDelta(file), STOP))
-    ((_, thought),) = calls(tell(ReasoningDelta(f"I write.\n{file}"), STOP))
-    assert said["content"] == thought["content"] == "if a < b"
+    ((_, text),) = calls(render(TextDelta(file), STOP))
+    ((_, thought),) = calls(render(ReasoningDelta(f"I write.\n{file}"), STOP))
+    assert text["content"] == thought["content"] == "if a < b"
 
 
 @pytest.mark.parametrize(
@@ -83,21 +83,21 @@ def test_a_call_from_reasoning_means_what_it_says() -> None:
     ],
 )
 def test_no_text_before_a_native_call_is_lost(text: str) -> None:
-    told = tell(TextDelta(text), *NATIVE, Finished("tool_calls"), native=True)
-    assert [name for name, _ in calls(told)] == ["list_files"]
-    assert told.replace("\u200b", "").startswith(text)
+    events = render(TextDelta(text), *NATIVE, Finished("tool_calls"), native=True)
+    assert [name for name, _ in calls(events)] == ["list_files"]
+    assert events.replace("\u200b", "").startswith(text)
 
 
 def test_a_native_call_of_an_answer_that_failed_is_not_made() -> None:
-    assert calls(tell(TextDelta("Now."), *NATIVE, FAILED, native=True)) == []
+    assert calls(render(TextDelta("Now."), *NATIVE, FAILED, native=True)) == []
 
 
 def test_other_names_of_tags_mean_the_same() -> None:
-    ((_, usual),) = calls(tell(TextDelta(RUN.replace("rm", "make &amp;&amp; make test")), STOP))
+    ((_, usual),) = calls(render(TextDelta(RUN.replace("rm", "make &amp;&amp; make test")), STOP))
     other = (
         RUN.replace("rm", "make &amp;&amp; make test")
         .replace("command>", "cmd>")
         .replace("execute_cmd", "execute_command")
     )
-    ((_, alias),) = calls(tell(TextDelta(other), STOP))
+    ((_, alias),) = calls(render(TextDelta(other), STOP))
     assert usual["command"] == alias["command"] == "make && make test"

@@ -30,14 +30,14 @@ PROMPTS = {
 
 
 def ask(prompt: str, *messages: tuple[str, Any], model: str = "sim", stream: bool = False) -> dict[str, Any]:
-    told = [{"role": role, "content": content} for role, content in messages or [("user", "<task>\nGo.\n</task>")]]
-    return {"model": model, "messages": [{"role": "system", "content": prompt}, *told], "stream": stream}
+    received = [{"role": role, "content": content} for role, content in messages or [("user", "<task>\nGo.\n</task>")]]
+    return {"model": model, "messages": [{"role": "system", "content": prompt}, *received], "stream": stream}
 
 
 def text_of(answer: Answer, stream: bool) -> str:
     assert answer.status == 200, answer.body
     if stream:
-        text, calls, finish = answer.told
+        text, calls, finish = answer.joined
         assert (calls, finish) == ([], "stop")
         return text
     assert "tool_calls" not in answer.message
@@ -83,7 +83,7 @@ def test_any_dialect_becomes_the_clients_xml(dialect: str, profile: str, stream:
     run(check)
 
 
-def test_a_text_model_is_asked_in_the_clients_words() -> None:
+def test_a_text_model_gets_the_prompt_of_the_client() -> None:
     """The prompt teaches already, and its history is what the client shows: nothing but the model's name is changed."""
 
     async def check() -> None:
@@ -222,7 +222,7 @@ def test_a_tool_that_the_prompt_does_not_document_may_be_called(text: str, strea
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_call_that_is_refused_is_told_in_short(stream: bool) -> None:
+def test_a_refused_call_is_abbreviated(stream: bool) -> None:
     """A megabyte of arguments would keep the client busy for minutes."""
     call = {"name": "write_to_file", "arguments": {"path": "a", "content": "<list_files>" * 100_000}}
 
@@ -268,8 +268,8 @@ def test_a_fence_around_the_clients_own_xml(stream: bool) -> None:
     async def check() -> None:
         for text, calls in texts.items():
             async with gateway(scripted({"when": "Go", "text": text}, chunk=3), mode="text") as gate:
-                told = text_of(await gate.ask(ask(PROMPTS["roo-3.29"], stream=stream)), stream)
-                assert calls_of(told, "roo-3.29") == calls
+                answer = text_of(await gate.ask(ask(PROMPTS["roo-3.29"], stream=stream)), stream)
+                assert calls_of(answer, "roo-3.29") == calls
 
     run(check)
 
@@ -313,7 +313,7 @@ def test_what_is_no_call_stays_as_it_is(text: str, stream: bool) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("mode", ["text", "native"])
-def test_words_about_tools_are_no_calls(mode: str, stream: bool) -> None:
+def test_text_about_tools_is_no_call(mode: str, stream: bool) -> None:
     words = "I would use `<read_file>` or <list_files> with <path>.</path> here."
 
     async def check() -> None:
@@ -353,7 +353,7 @@ def test_a_call_that_was_cut_is_never_run(dialect: str, mode: str, stream: bool)
         async with gateway(sim, mode=mode) as gate:
             answer = await gate.ask(ask(PROMPTS["cline-legacy"], stream=stream))
             if answer.status == 200:
-                text = answer.told[0] if stream else answer.message["content"]
+                text = answer.joined[0] if stream else answer.message["content"]
                 assert not any(isinstance(block, XmlCallBlock) for block in read(text, "cline-legacy"))
 
     run(check)
@@ -366,8 +366,8 @@ FAULTED = sorted(fault for fault in FAULTS if not fault.startswith(("hang", "slo
 @pytest.mark.parametrize("dialect, mode", [("hermes", "text"), ("native", "native"), ("roo_xml", "text")])
 @pytest.mark.parametrize("fault", FAULTED)
 def test_whatever_goes_wrong_nothing_else_is_run(fault: str, dialect: str, mode: str) -> None:
-    """Under every fault of the simulated model the client runs the call as it was meant, or none; and is told something.
-    What was written in its own XML it un-escapes and trims, so that is made of plain words."""
+    """Under every fault of the simulated model the client runs the intended call, or none, and the answer is not empty.
+    It unescapes and trims what was written in its own XML, so that has only plain words."""
     content = "plain & <b>bold</b>" if dialect == "roo_xml" else CONTENT
     call = {"name": "write_to_file", "arguments": {"path": "a.txt", "content": content}}
 
@@ -380,7 +380,7 @@ def test_whatever_goes_wrong_nothing_else_is_run(fault: str, dialect: str, mode:
                 if answer.status != 200:
                     assert answer.error["message"]
                     continue
-                text = answer.told[0] if stream else answer.message["content"]
+                text = answer.joined[0] if stream else answer.message["content"]
                 assert text or "error" in answer.chunks[-1]
                 blocks = [block for block in read(text, "cline-legacy") if isinstance(block, XmlCallBlock)]
                 assert len(blocks) <= 1 and not any(block.partial for block in blocks)
@@ -436,7 +436,7 @@ def test_native_tools_that_do_not_work_are_left_for_text(stream: bool) -> None:
     async def check() -> None:
         text = '```tool_code\n{"tool": "list_files", "path": "."}\n```'
         app = make_app(scripted({"when": "Go", "text": text, "times": 2}, faults=("no_tools_400",)))
-        app.router.add_get("/props", tell_capable)
+        app.router.add_get("/props", send_capabilities)
         async with gateway(app=app, mode="auto") as gate:
             answer = await gate.ask(ask(PROMPTS["roo-3.29"], stream=stream))
             assert "<list_files>" in text_of(answer, stream)
@@ -448,7 +448,7 @@ def test_native_tools_that_do_not_work_are_left_for_text(stream: bool) -> None:
     run(check)
 
 
-async def tell_capable(request: web.Request) -> web.Response:
+async def send_capabilities(request: web.Request) -> web.Response:
     capable = {"supports_tools": True, "supports_tool_calls": True, "supports_parallel_tool_calls": True}
     return web.json_response({"chat_template": "x", "chat_template_caps": capable})
 
@@ -465,8 +465,8 @@ def test_other_wires(path: str, body: str) -> None:
         sim = scripted({"when": "Go", "calls": [{"name": "list_files", "arguments": {"path": "."}}]}, dialect="hermes")
         async with gateway(sim, mode="text") as gate:
             answer = await gate.ask(asked, path)
-            told = answer.json["content"][0]["text"] if body == "anthropic" else answer.json["message"]["content"]
-            assert told == "<list_files>\n<path>.</path>\n<recursive>false</recursive>\n</list_files>"
+            received = answer.json["content"][0]["text"] if body == "anthropic" else answer.json["message"]["content"]
+            assert received == "<list_files>\n<path>.</path>\n<recursive>false</recursive>\n</list_files>"
 
     run(check)
 
@@ -511,7 +511,7 @@ def test_arguments_are_guarded_where_that_is_wished(guard: str, mode: str, strea
             answer = await gate.ask(asked)
             assert answer.status == 200, answer.body
             if stream:
-                ((called, arguments),) = answer.told[1]
+                ((called, arguments),) = answer.joined[1]
                 return called, json.loads(arguments)
             (made,) = answer.message["tool_calls"]
             return made["function"]["name"], json.loads(made["function"]["arguments"])

@@ -56,15 +56,15 @@ STAGES: list[tuple[str, str, str]] = [("full", "on", XML), ("shadow", "dry_run",
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("mode", ["text", "native"])
-@pytest.mark.parametrize("stage, arm, told", STAGES)
-def test_stages(records: list[Record], stage: str, arm: str, told: str, mode: str, stream: bool) -> None:
-    """What is not on leaves request and answer as they were; a dry run tells what it would have done."""
+@pytest.mark.parametrize("stage, arm, expected", STAGES)
+def test_stages(records: list[Record], stage: str, arm: str, expected: str, mode: str, stream: bool) -> None:
+    """A transformation that is off changes nothing; a dry run records what it would have done."""
 
     async def check() -> None:
         async with gateway(sim(chunk=4), mode=mode, rollout_xml=stage) as gate:
             answer = await gate.ask(ask(stream))
-            text = answer.told[0] if stream else answer.message["content"]
-            assert re.sub(r"<id>.*</id>\n", "", text) == told
+            text = answer.joined[0] if stream else answer.message["content"]
+            assert re.sub(r"<id>.*</id>\n", "", text) == expected
             if stage != "full":
                 assert gate.record.requests[-1].body == ask(stream)
 
@@ -87,30 +87,30 @@ def test_stages(records: list[Record], stage: str, arm: str, told: str, mode: st
 
 
 def test_outcomes_of_calls_that_cannot_be_sent(records: list[Record]) -> None:
-    """A search with its own closing tag cannot be told to Cline; one without an expression is rejected by the reader."""
+    """A search with its own closing tag cannot be rendered for Cline; one without an expression is rejected by the reader."""
     calls = ['{"path": ".", "regex": "</regex>"}', '{"path": ".", "file_pattern": "*.ts"}']
 
     async def check() -> None:
         for arguments in calls:
             text = f'<tool_call>\n{{"name": "search_files", "arguments": {arguments}}}\n</tool_call>'
             async with gateway(sim(text), mode="text") as gate:
-                told = (await gate.ask(ask(prompt=write_cline()))).message["content"]
-                assert "<search_files>" not in told
+                answer = (await gate.ask(ask(prompt=write_cline()))).message["content"]
+                assert "<search_files>" not in answer
 
     run(check)
     assert [record.outcomes for record in records] == [{"xml": {"invalid_value": 1}}, {"xml": {"missing_argument": 1}}]
 
 
 def test_only_listed_tools_and_sure_calls(records: list[Record]) -> None:
-    async def told(plan: dict[str, Any]) -> str:
+    async def received(plan: dict[str, Any]) -> str:
         async with gateway(sim(), mode="text", rollout_xml=plan) as gate:
             return str((await gate.ask(ask())).message["content"])
 
     async def check() -> None:
-        assert await told({"tools": ["list_files"]}) == XML
-        assert await told({"tools": ["read_file"]}) == FENCE
-        assert await told({"min_confidence": 0.95}) == XML
-        assert await told({"min_confidence": 0.96}) == FENCE
+        assert await received({"tools": ["list_files"]}) == XML
+        assert await received({"tools": ["read_file"]}) == FENCE
+        assert await received({"min_confidence": 0.95}) == XML
+        assert await received({"min_confidence": 0.96}) == FENCE
 
     run(check)
 
@@ -124,9 +124,9 @@ def test_a_canary_keeps_conversations_apart(records: list[Record]) -> None:
                 body = ask()
                 body["messages"][1]["content"] = f"Go {number}"
                 for _ in range(2):
-                    told = (await gate.ask(body)).message["content"]
-                    assert told in (XML, FENCE)
-                    delivered.append(told == XML)
+                    answer = (await gate.ask(body)).message["content"]
+                    assert answer in (XML, FENCE)
+                    delivered.append(answer == XML)
 
     run(check)
     arms = [record.arms["xml"] for record in records]
@@ -160,10 +160,10 @@ def test_a_dry_run_beside_an_answer_that_is_rendered(records: list[Record], stre
 
     async def check() -> None:
         settings: dict[str, Any] = {"mode": "text", "rollout_shell": "shadow", "shell": "npm", "min_confidence": "0.8"}
-        for said, told in ((FENCE, XML), (text, text)):
-            async with gateway(sim(said), **settings) as gate:
+        for answer_text, received in ((FENCE, XML), (text, text)):
+            async with gateway(sim(answer_text), **settings) as gate:
                 answer = await gate.ask(ask(stream))
-                assert (answer.told[0] if stream else answer.message["content"]) == told
+                assert (answer.joined[0] if stream else answer.message["content"]) == received
 
     run(check)
     assert [record.arms for record in records] == [{"xml": "on", "shell": "dry_run"}] * 2

@@ -1,4 +1,4 @@
-"""The loaders and checkers of ``bench/reading.py``, on small data of our own."""
+"""The loaders and checkers of ``bench/reading.py``, on small invented data."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def route(**arguments: Any) -> tuple[str, dict[str, Any]]:
     return call("map_route", **arguments)
 
 
-def test_a_question_is_put_in_the_words_of_a_chat_wire() -> None:
+def test_a_question_is_encoded_in_the_chat_wire() -> None:
     function = QUESTION.tools[0]["function"]
     assert (QUESTION.category, function["name"]) == ("simple_python", "map_route")
     properties = function["parameters"]["properties"]

@@ -1,4 +1,4 @@
-"""The how-tos of CONTRIBUTING.md, each walked on a copy of the project with the code that the page shows."""
+"""The how-tos of CONTRIBUTING.md, each executed on a copy of the project with the code that the page shows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def blocks(heading: str) -> list[str]:
 
 
 def named_files(heading: str) -> list[str]:
-    """The files that a section tells to create or edit, in order."""
+    """The files that a section creates or edits, in order."""
     section = GUIDE.split(f"## {heading}\n")[1].split("\n## ")[0]
     return [name for name in re.findall(r"`((?:src|tests)/[\w./]+\.\w+)`", section) if "<" not in name]
 

@@ -1,4 +1,4 @@
-"""Who may import whom: the contracts in pyproject.toml, run as a test."""
+"""Import layers: the contracts in pyproject.toml, run as a test."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def test_the_import_contracts_hold(capsys: pytest.CaptureFixture[str]) -> None:
     enabled = [logger for logger in loggers if not logger.disabled]
     failed = cli.lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
     for logger in enabled:
-        logger.disabled = False  # the linter silences everybody, and other tests listen
+        logger.disabled = False  # the linter disables all loggers, and other tests need them
     assert not failed, capsys.readouterr().out

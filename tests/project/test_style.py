@@ -1,4 +1,4 @@
-"""The limits of the house: sizes, complexity, names, repetition, and what may not be in the files at all."""
+"""Limits of the code: sizes, complexity, names, duplication, and what may not be in the files at all."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_no_package_registry_is_named() -> None:
     assert places(REGISTRY) == []
 
 
-def telling_lines(text: str) -> list[tuple[int, str]]:
+def comparable_lines(text: str) -> list[tuple[int, str]]:
     """The lines worth comparing: no blank ones, no lone brackets, no imports."""
     stripped = ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))
     return [
@@ -158,7 +158,7 @@ def repeated_lines(texts: Iterable[tuple[str, str]]) -> tuple[set[tuple[str, int
     repeated: set[tuple[str, int]] = set()
     total = 0
     for name, text in texts:
-        lines = telling_lines(text)
+        lines = comparable_lines(text)
         total += len(lines)
         for start in range(len(lines) - WINDOW + 1):
             window = lines[start : start + WINDOW]
@@ -177,7 +177,7 @@ def test_a_copied_run_of_lines_is_found() -> None:
     assert repeated_lines([("a", "same = 1\n" * 8)])[0] == set()
 
 
-def test_little_is_said_twice() -> None:
+def test_little_code_is_duplicated() -> None:
     repeated, total = repeated_lines((name_of(path), path.read_text("utf-8")) for path in SOURCES)
     by_file: dict[str, list[int]] = defaultdict(list)
     for name, number in sorted(repeated):
@@ -188,6 +188,8 @@ def test_little_is_said_twice() -> None:
 def test_public_names_exist_and_are_documented() -> None:
     assert len(set(toolglot.__all__)) == len(toolglot.__all__)
     public = {name: getattr(toolglot, name) for name in toolglot.__all__}
-    told = {name: thing.__doc__ for name, thing in public.items() if inspect.isclass(thing) or inspect.isroutine(thing)}
-    assert [name for name, doc in told.items() if not doc] == []
+    received = {
+        name: thing.__doc__ for name, thing in public.items() if inspect.isclass(thing) or inspect.isroutine(thing)
+    }
+    assert [name for name, doc in received.items() if not doc] == []
     assert toolglot.__doc__

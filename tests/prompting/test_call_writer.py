@@ -26,18 +26,18 @@ WEATHER = parse_tools(
 UNWRITTEN = {"shell_fence": "a fence is a call only to readers that list its command"}
 OTHERWISE = {
     "anthropic_legacy": "texts of files stand on lines of their own",
-    "anthropic_ns": "the record's sample has a namespace",
+    "anthropic_ns": "the dialect's sample has a namespace",
     "bfcl_concise_xml": "a number is a number, not an integer or a float",
     "bfcl_verbose_xml": "line breaks in attributes stay line breaks",
-    "langchain_json": "the record's sample is on one line",
-    "lfm2": "the record's sample has single quotes",
+    "langchain_json": "the dialect's sample is on one line",
+    "lfm2": "the dialect's sample has single quotes",
     "lmstudio": "the file ends in a line break",
-    "llama3_json": "the record's sample begins with its token",
+    "llama3_json": "the dialect's sample begins with its token",
     "minicpm5": "CDATA only where it is needed",
     "olmo3": "Python's words",
     "yaml_xml": "texts of several lines are blocks",
 }
-"""Dialects whose Markdown sample is laid out in another way than their record, and why."""
+"""Dialects whose Markdown sample is laid out in another way than the sample of their record, and why."""
 
 
 def normal(arguments: str) -> str:
@@ -51,9 +51,9 @@ def read_back(text: str, tools: tuple[Tool, ...]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("dialect", [name for name in NAMES if name not in UNWRITTEN])
-def test_the_sample_of_the_record_is_what_is_written(dialect: str) -> None:
-    record = next(record for record in toolglot.list_dialects() if record.name == dialect)
-    assert write_call(dialect, "get_weather", '{"city": "Oslo"}', WEATHER) == record.sample
+def test_the_sample_of_a_dialect_is_what_is_written(dialect: str) -> None:
+    spec = next(spec for spec in toolglot.list_dialects() if spec.name == dialect)
+    assert write_call(dialect, "get_weather", '{"city": "Oslo"}', WEATHER) == spec.sample
 
 
 def code_samples() -> list[Sample]:
@@ -70,10 +70,10 @@ def test_code_as_an_argument_is_written_like_the_canonical_sample(sample: Sample
 
 
 SEPARATE = {
-    "cohere_rplus": "the record's sample is on one line",
-    "deepseek_v3": "the record's sample is on one line",
-    "fenced_json": "the record's sample is on one line",
-    "bfcl_json": "the record's sample is on one line",
+    "cohere_rplus": "the dialect's sample is on one line",
+    "deepseek_v3": "the dialect's sample is on one line",
+    "fenced_json": "the dialect's sample is on one line",
+    "bfcl_json": "the dialect's sample is on one line",
     "mistral_array": "each call has an id of its own",
     "mistral_args": "calls stand on lines of their own",
     "mistral_callid": "each call has an id of its own",
@@ -338,7 +338,7 @@ HARD = (
 )
 
 
-@pytest.mark.parametrize("dialect", [record.name for record in dialect_index().dialects])
+@pytest.mark.parametrize("dialect", [spec.name for spec in dialect_index().dialects])
 def test_calls_are_the_same_whether_they_are_written_ahead(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = {"path": {"type": "string"}, "content": {"type": "string"}}
     tools = Tools([Tool("write_file", "", {"type": "object", "properties": kinds})])

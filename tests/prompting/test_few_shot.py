@@ -1,4 +1,4 @@
-"""How a very small model is taught: what is decided for it, what it is shown, and that it then really calls."""
+"""Prompts for very small models: the kind of answer, the examples, and that a real model then calls."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ SETTINGS = Tool(
     },
 )
 CALLED = Message("assistant", (ToolCall("c1", "get_weather", '{"city":"Oslo"}'),))
-TOLD = Message("tool", (ToolResult("c1", "get_weather", (Text("12 degrees, light rain"),)),))
+RESULT = Message("tool", (ToolResult("c1", "get_weather", (Text("12 degrees, light rain"),)),))
 
 
-def say(role: Role, text: str) -> Message:
+def message(role: Role, text: str) -> Message:
     return Message(role, (Text(text),))
 
 
@@ -55,7 +55,7 @@ def ask_for(*messages: Message, tools: tuple[Tool, ...] = (WEATHER,), **more: An
     return Conversation("smollm2-135m", messages, tools, **more)
 
 
-QUESTION = say("user", "What is the weather in Oslo?")
+QUESTION = message("user", "What is the weather in Oslo?")
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ QUESTION = say("user", "What is the weather in Oslo?")
         (ask_for(QUESTION, tools=()), AnswerKind.TEXT),
         (ask_for(QUESTION, choice=ToolChoice("none")), AnswerKind.TEXT),
         (ask_for(QUESTION, choice=ToolChoice("required")), AnswerKind.CALL),
-        (ask_for(QUESTION, CALLED, TOLD), AnswerKind.TEXT),
-        (ask_for(QUESTION, CALLED, TOLD, choice=ToolChoice.one("get_weather")), AnswerKind.CALL),
-        (ask_for(QUESTION, CALLED, TOLD, say("user", "And in Rome?")), AnswerKind.EITHER),
+        (ask_for(QUESTION, CALLED, RESULT), AnswerKind.TEXT),
+        (ask_for(QUESTION, CALLED, RESULT, choice=ToolChoice.one("get_weather")), AnswerKind.CALL),
+        (ask_for(QUESTION, CALLED, RESULT, message("user", "And in Rome?")), AnswerKind.EITHER),
         (ask_for(), AnswerKind.EITHER),
     ],
 )
@@ -77,41 +77,41 @@ def test_what_the_answer_has_to_be(conversation: Conversation, need: AnswerKind)
 
 def test_what_depends_on_the_tools_alone_is_made_once() -> None:
     first = render_for_small_model(ask_for(QUESTION), "hermes").conversation
-    later = render_for_small_model(ask_for(say("user", "And in Rome?")), "hermes").conversation
+    later = render_for_small_model(ask_for(message("user", "And in Rome?")), "hermes").conversation
     assert len(first.messages) == len(later.messages) > 2
     assert all(one is other for one, other in zip(first.messages[1:-1], later.messages[1:-1], strict=True))
     assert first.extra["grammar"] is later.extra["grammar"]
 
 
-def test_examples_stand_between_the_system_prompt_and_the_conversation() -> None:
-    spoken = render_for_small_model(ask_for(say("system", "Be brief."), QUESTION), "hermes").conversation
-    roles = [message.role for message in spoken.messages]
+def test_examples_are_between_the_system_prompt_and_the_conversation() -> None:
+    rendered = render_for_small_model(ask_for(message("system", "Be brief."), QUESTION), "hermes").conversation
+    roles = [message.role for message in rendered.messages]
     assert roles == ["system", *["user", "assistant"] * 4, "user"]
-    assert spoken.messages[0].text == (
+    assert rendered.messages[0].text == (
         "Be brief.\n\nYou can call these tools:\n- get_weather(city, days): Get the weather of a city\n"
         "Answer with a call if one of them fits the request, else with text."
     )
-    assert [message.text for message in spoken.messages[1:5]] == [
+    assert [message.text for message in rendered.messages[1:5]] == [
         "Hello!",
         "Hello! What can I do for you?",
         "Get the weather of a city, city Paris.",
         '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>',
     ]
-    assert spoken.messages[-1] == QUESTION
-    assert (spoken.tools, spoken.limits.temperature) == ((), 0.0)
+    assert rendered.messages[-1] == QUESTION
+    assert (rendered.tools, rendered.sampling.temperature) == ((), 0.0)
 
 
 def test_every_example_fits_its_tool_and_differs_from_the_last() -> None:
-    spoken = render_for_small_model(
+    rendered = render_for_small_model(
         ask_for(QUESTION, tools=(SETTINGS,), choice=ToolChoice("required")), "hermes"
     ).conversation
     definition = {"name": SETTINGS.name, "parameters": SETTINGS.parameters}
-    shown = [read(message.text, [definition]) for message in spoken.messages if message.role == "assistant"]
+    shown = [read(message.text, [definition]) for message in rendered.messages if message.role == "assistant"]
     assert [json.loads(reading.calls[0].arguments) for reading in shown] == [
         {"mode": "fast", "count": 3, "tags": ["blue"], "on": True, "inner": {"path": "docs/plan.txt"}},
         {"mode": "slow", "count": 40, "tags": ["green"], "on": False, "inner": {"path": "a/b.md"}},
     ]
-    assert spoken.messages[1].text.startswith("set up, mode fast, count 3, ")
+    assert rendered.messages[1].text.startswith("set up, mode fast, count 3, ")
 
 
 def test_many_tools_do_not_mean_many_examples() -> None:
@@ -123,30 +123,30 @@ def test_many_tools_do_not_mean_many_examples() -> None:
 
 
 def test_results_are_answered_without_tools_and_tags() -> None:
-    speech = render_for_small_model(ask_for(QUESTION, CALLED, TOLD), "hermes")
-    assert [message.role for message in speech.conversation.messages] == ["user", "assistant", "user"]
-    assert speech.conversation.extra["grammar"] == "root ::= [^<]+\n"
-    assert speech.tools == (WEATHER,)
+    prompted = render_for_small_model(ask_for(QUESTION, CALLED, RESULT), "hermes")
+    assert [message.role for message in prompted.conversation.messages] == ["user", "assistant", "user"]
+    assert prompted.conversation.extra["grammar"] == "root ::= [^<]+\n"
+    assert prompted.tools == (WEATHER,)
 
 
 def test_the_client_keeps_what_it_asked_for() -> None:
     mine = {"response_format": {"type": "json_object"}}
-    spoken = render_for_small_model(
-        ask_for(QUESTION, extra=mine, limits=Sampling(temperature=0.7)), "hermes"
+    rendered = render_for_small_model(
+        ask_for(QUESTION, extra=mine, sampling=Sampling(temperature=0.7)), "hermes"
     ).conversation
-    assert (spoken.extra, spoken.limits.temperature) == (mine, 0.7)
+    assert (rendered.extra, rendered.sampling.temperature) == (mine, 0.7)
 
 
-def test_a_dialect_without_a_grammar_is_taught_all_the_same() -> None:
-    spoken = render_for_small_model(ask_for(QUESTION), "pythonic").conversation
-    assert "grammar" not in spoken.extra
-    assert '[get_weather(city="Paris")]' in [message.text for message in spoken.messages]
+def test_a_dialect_without_a_grammar_still_gets_a_prompt() -> None:
+    rendered = render_for_small_model(ask_for(QUESTION), "pythonic").conversation
+    assert "grammar" not in rendered.extra
+    assert '[get_weather(city="Paris")]' in [message.text for message in rendered.messages]
 
 
 def request(conversation: Conversation) -> dict[str, Any]:
     return {
         "messages": [{"role": message.role, "content": message.text} for message in conversation.messages],
-        "temperature": conversation.limits.temperature,
+        "temperature": conversation.sampling.temperature,
         **conversation.extra,
     }
 
@@ -154,12 +154,12 @@ def request(conversation: Conversation) -> dict[str, Any]:
 @needs_model
 def test_the_embedded_model_calls_answers_and_talks() -> None:
     with start() as model:
-        speech = render_for_small_model(ask_for(QUESTION), "hermes")
-        call = read(ask(model.base_url, **request(speech.conversation)), [{"name": "get_weather"}]).calls[0]
+        prompted = render_for_small_model(ask_for(QUESTION), "hermes")
+        call = read(ask(model.base_url, **request(prompted.conversation)), [{"name": "get_weather"}]).calls[0]
         assert (call.name, call.arguments, call.repairs) == ("get_weather", '{"city":"Oslo"}', ())
         answer = ask(
-            model.base_url, **request(render_for_small_model(ask_for(QUESTION, CALLED, TOLD), "hermes").conversation)
+            model.base_url, **request(render_for_small_model(ask_for(QUESTION, CALLED, RESULT), "hermes").conversation)
         )
         assert "rain" in answer
-        talk = render_for_small_model(ask_for(say("user", "Hello!")), "hermes").conversation
+        talk = render_for_small_model(ask_for(message("user", "Hello!")), "hermes").conversation
         assert "<" not in ask(model.base_url, **request(talk))

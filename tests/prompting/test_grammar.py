@@ -53,7 +53,7 @@ TREE = Tool(
     },
 )
 TOOLS = (WEATHER, WRITE, NOTHING, CHOICES, NESTED, TREE)
-SPOKEN = [record.name for record in all_dialects() if build_grammar(TOOLS, record.name, required=True, parallel=False)]
+WITH_GRAMMAR = [spec.name for spec in all_dialects() if build_grammar(TOOLS, spec.name, required=True, parallel=False)]
 
 
 def define(tools: tuple[Tool, ...]) -> list[dict[str, Any]]:
@@ -73,18 +73,18 @@ def texts(dialect: str, count: int, *, required: bool = True, parallel: bool = F
 
 def test_the_dialects_that_matter_have_a_grammar() -> None:
     main = {"hermes", "roo_xml", "qwen3_coder", "glm45", "anthropic", "minimax_m2", "kimi_k2", "deepseek_v31"}
-    assert main | {"mistral_args", "llama3_json", "fenced_json", "react", "harmony"} <= set(SPOKEN)
-    assert len(SPOKEN) > 40
+    assert main | {"mistral_args", "llama3_json", "fenced_json", "react", "harmony"} <= set(WITH_GRAMMAR)
+    assert len(WITH_GRAMMAR) > 40
 
 
-def test_what_has_no_grammar_says_so() -> None:
+def test_a_dialect_without_a_grammar_returns_none() -> None:
     assert build_grammar(TOOLS, "shell_fence", required=True, parallel=False) is None
     assert build_grammar(TOOLS, "no such dialect", required=True, parallel=False) is None
     assert build_grammar((), "hermes", required=True, parallel=False) is None
     assert build_grammar((tool("odd", ("a b",), **{"a b": TEXT}),), "roo_xml", required=True, parallel=False) is None
 
 
-@pytest.mark.parametrize("dialect", SPOKEN)
+@pytest.mark.parametrize("dialect", WITH_GRAMMAR)
 def test_every_text_of_the_grammar_is_one_call_without_repairs(dialect: str) -> None:
     for text in texts(dialect, 60):
         reading = read(text, define(TOOLS), dialect)
@@ -96,7 +96,7 @@ def test_every_text_of_the_grammar_is_one_call_without_repairs(dialect: str) -> 
 
 
 @pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "roo_xml", "kimi_k2", "anthropic"])
-def test_several_calls_stand_one_below_the_other(dialect: str) -> None:
+def test_several_calls_are_written_on_separate_lines(dialect: str) -> None:
     counts = set()
     for text in texts(dialect, 60, parallel=True):
         reading = read(text, define(TOOLS), dialect)
@@ -107,7 +107,7 @@ def test_several_calls_stand_one_below_the_other(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "mistral_args", "fenced_json"])
-def test_text_may_stand_alone_or_before_a_call(dialect: str) -> None:
+def test_text_may_be_alone_or_before_a_call(dialect: str) -> None:
     seen = set()
     for text in texts(dialect, 200, required=False):
         reading = read(text, define(TOOLS), dialect)
@@ -140,7 +140,7 @@ def test_a_schema_that_cannot_be_used_leaves_the_tool_without_arguments() -> Non
 def test_the_model_server_takes_every_grammar_and_writes_a_call() -> None:
     question = [{"role": "user", "content": "What is the weather in Oslo?"}]
     with start() as model:
-        for number, dialect in enumerate(SPOKEN):
+        for number, dialect in enumerate(WITH_GRAMMAR):
             held = make(dialect, required=number % 2 == 0, parallel=True)
             ask(model.base_url, question, grammar=held, max_tokens=1)
         for dialect in ("hermes", "roo_xml", "qwen3_coder"):

@@ -1,4 +1,4 @@
-"""Arguments that are not quite as the schema wants them, in the dialects that write them as JSON or Python."""
+"""Arguments that differ slightly from the schema, in the dialects that write them as JSON or Python."""
 
 from __future__ import annotations
 

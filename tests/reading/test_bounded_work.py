@@ -1,4 +1,4 @@
-"""What a request costs does not depend on names, and nothing is made twice; large work leaves the event loop alone."""
+"""The cost of a request does not depend on names, nothing is computed twice, and large work does not block the event loop."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
     compile_one = re.compile
 
-    def compile_and_tell(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    def compile_and_note(pattern: str, flags: int = 0) -> re.Pattern[str]:
         made.append(pattern)
         return compile_one(pattern, flags)
 
-    monkeypatch.setattr(re, "compile", compile_and_tell)
+    monkeypatch.setattr(re, "compile", compile_and_note)
     return made
 
 
@@ -141,12 +141,12 @@ def test_a_call_is_written_in_one_form_if_that_reads_back(monkeypatch: pytest.Mo
     written: list[str] = []
     forms = writing._write_forms
 
-    def tell(*given: Any) -> Any:
+    def note_forms(*given: Any) -> Any:
         for form in forms(*given):
             written.append(form)
             yield form
 
-    monkeypatch.setattr(writing, "_write_forms", tell)
+    monkeypatch.setattr(writing, "_write_forms", note_forms)
     for dialect in ("hermes", "qwen3_coder"):
         written.clear()
         writing.write_call(dialect, "once", json.dumps({"text": f'say "{dialect}"'}))

@@ -1,4 +1,4 @@
-"""Marks and JSON that models damage: what is clear is read, and leaves no debris in the text."""
+"""Marks and JSON that models damage: unambiguous damage is repaired, and leaves no remains in the text."""
 
 from __future__ import annotations
 

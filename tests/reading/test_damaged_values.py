@@ -1,4 +1,4 @@
-"""Arguments in odd quotes, with comments or against the letter of a schema."""
+"""Arguments in odd quotes, with comments, or not quite valid for their schema."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def envelope(arguments: str) -> str:
 
 @pytest.mark.parametrize("wrap", WRAPS)
 @pytest.mark.parametrize(("written", "arguments"), VALUES)
-def test_damaged_values_are_read_as_meant(written: str, arguments: dict[str, Any], wrap: str) -> None:
+def test_damaged_values_are_repaired(written: str, arguments: dict[str, Any], wrap: str) -> None:
     assert read_calls(wrap.replace("{}", envelope(written))) == [("note", arguments)]
 
 

@@ -1,4 +1,4 @@
-"""Phrases that introduce an example, sentences that only hold such words, and how long a look takes."""
+"""Phrases that introduce an example, sentences that only contain such words, and the time of the search."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ def generate_meant() -> list[str]:
     return [*made, *(sentence + end for sentence, end in product(SENTENCES, ("", "\n", "\n\n")))]
 
 
-def test_a_meant_call_is_not_lost_to_words() -> None:
+def test_an_intended_call_is_read_whatever_precedes_it() -> None:
     assert [text for text in generate_meant() if announces_example(text)] == []
 
 
@@ -308,12 +308,14 @@ def test_meant_calls_are_read_and_examples_are_not(way: str) -> None:
     written = WRITTEN[way]
     breaks = ":\n", ".\n", ":\n\n"
     meant = [f"{verb} {thing}{end}" for verb, thing, end in product(VERBS[:4], OBJECTS, breaks)]
-    for said in [*meant, *(f"{sentence}\n" for sentence in SENTENCES if "```" not in sentence)]:
-        assert [call.arguments for call in toolglot.read(said + written, TOOLS).calls] == ['{"path":"a.py"}'], said
-    for said in INTRODUCTIONS:
-        text = f"{said}\n{written}"
+    for answer_text in [*meant, *(f"{sentence}\n" for sentence in SENTENCES if "```" not in sentence)]:
+        assert [call.arguments for call in toolglot.read(answer_text + written, TOOLS).calls] == ['{"path":"a.py"}'], (
+            answer_text
+        )
+    for answer_text in INTRODUCTIONS:
+        text = f"{answer_text}\n{written}"
         reading = toolglot.read(text, TOOLS)
-        assert (reading.calls, reading.text) == ([], text), said
+        assert (reading.calls, reading.text) == ([], text), answer_text
 
 
 @pytest.mark.parametrize("way", WRITTEN)

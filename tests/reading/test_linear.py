@@ -1,4 +1,4 @@
-"""No input makes the reader super-linear, and no history the way to it.
+"""No input makes the reader super-linear, and no history the prompt.
 
 Each text is read at one size and at ten times that size, whole and in small chunks. Linear work takes ten times as long,
 quadratic work a hundred times; the limit stands generously between, on the best of several rounds of CPU time. Floods of
@@ -28,7 +28,7 @@ from toolglot.prompting.conversation import render_as_text
 from toolglot.reading.dialect_index import STRAY_THINKING
 from toolglot.reading.reader import dialect_index
 
-HOUSE = load_tools("house")
+HOME_TOOLS = load_tools("house")
 SMALL, LARGE = 8_000, 80_000
 LIMIT = 25
 NOISE = 0.02
@@ -107,11 +107,11 @@ INNER = {
 
 
 def whole(text: str) -> None:
-    toolglot.read(text, tools=HOUSE)
+    toolglot.read(text, tools=HOME_TOOLS)
 
 
 def streamed(text: str) -> None:
-    reader = toolglot.Reader(tools=HOUSE)
+    reader = toolglot.Reader(tools=HOME_TOOLS)
     for start in range(0, len(text), 8):
         reader.feed(text[start : start + 8])
     reader.close()
@@ -232,14 +232,14 @@ def test_a_call_behind_frames_that_fail_is_read() -> None:
     frames = "<tool_call>{" + """"x": '<tool_call>{"x": ', """ * 150 + "!"
     call = '\n<tool_call>\n{"name": "list_sensors", "arguments": {}}\n</tool_call>'
     for text in (frames * 10, "<tool_call>" * 500, "<" * 5000):
-        reading = toolglot.read(text + call, tools=HOUSE)
+        reading = toolglot.read(text + call, tools=HOME_TOOLS)
         assert [found.name for found in reading.calls] == ["list_sensors"]
         assert reading.text.startswith(text[:-400])
 
 
 @pytest.mark.parametrize("rough", [False, True])
 def test_no_mark_is_passed_without_a_look(rough: bool) -> None:
-    """The quick look says yes wherever the marks themselves say yes, or that they need more."""
+    """The quick check accepts every text that the marks match or may match with more input."""
     known = dialect_index()
     samples = load_samples()
     for sample in samples[:: max(1, len(samples) // 300)]:
@@ -264,27 +264,27 @@ def test_no_mark_has_four_signs_of_a_tag_in_a_row() -> None:
         ]
 
 
-def say(role: Role, *parts: Text | ToolCall | ToolResult) -> Message:
+def message(role: Role, *parts: Text | ToolCall | ToolResult) -> Message:
     return Message(role, parts)
 
 
 def call_all(count: int) -> Message:
-    return say("assistant", *(ToolCall(str(number), "read") for number in range(count)))
+    return message("assistant", *(ToolCall(str(number), "read") for number in range(count)))
 
 
 def answer_all(count: int, text: str, named: bool = True) -> list[Message]:
-    return [say("tool", ToolResult(str(at) if named else "", content=(Text(text),))) for at in range(count)]
+    return [message("tool", ToolResult(str(at) if named else "", content=(Text(text),))) for at in range(count)]
 
 
 PAGE = "lorem ipsum " * 100
-USER, SYSTEM = say("user", Text(PAGE)), say("system", Text(PAGE))
+USER, SYSTEM = message("user", Text(PAGE)), message("system", Text(PAGE))
 HISTORIES: dict[str, Callable[[int], list[Message]]] = {
     "system messages": lambda count: [SYSTEM] * count,
     "user messages behind a result": lambda count: [call_all(1), *answer_all(1, "x"), *[USER] * count],
     "results of one turn": lambda count: [call_all(count), *answer_all(count, PAGE)],
     "results without ids": lambda count: [call_all(count), *answer_all(count, "x", named=False)],
-    "calls that nobody answers": lambda count: [call_all(count), *[say("user", Text("x"))] * count],
-    "turns": lambda count: [turn for number in range(count) for turn in (say("assistant", ToolCall(str(number), "read")), say("tool", ToolResult(str(number))))],
+    "calls without results": lambda count: [call_all(count), *[message("user", Text("x"))] * count],
+    "turns": lambda count: [turn for number in range(count) for turn in (message("assistant", ToolCall(str(number), "read")), message("tool", ToolResult(str(number))))],
 }  # fmt: skip
 
 
@@ -360,7 +360,7 @@ def test_prompts_that_name_many_things(unit: Callable[[int], str], tail: str) ->
 def test_turns_of_xml_clients(unit: str) -> None:
     def measure(count: int) -> float:
         results = [Text("[list_files for 'a'] Result:\nx")] * count
-        messages = (say("assistant", Text("<list_files>" + unit * count)), say("user", *results))
+        messages = (message("assistant", Text("<list_files>" + unit * count)), message("user", *results))
         began = process_time()
         parse_history(messages, all_clients()["roo-3.36"], "m")
         return process_time() - began

@@ -1,4 +1,4 @@
-"""Text that was meant as a call and is none: it is counted, or reported, and never lost."""
+"""Text that was intended as a call and is none: it is counted, or reported, and never lost."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ def every_way(text: str) -> list[list[int]]:
 @pytest.mark.parametrize("name", sorted(MISSES))
 def test_a_near_miss_is_counted_once_and_stays_text(name: str) -> None:
     for cuts in every_way(MISSES[name]):
-        told, missed = read(MISSES[name], cuts)
-        assert (told.text, told.calls, told.rejected) == (MISSES[name], [], [])
+        received, missed = read(MISSES[name], cuts)
+        assert (received.text, received.calls, received.rejected) == (MISSES[name], [], [])
         assert len(missed) == 1
 
 
 @pytest.mark.parametrize("name", sorted(NONE))
 def test_what_only_looks_like_one_is_not_counted(name: str) -> None:
     for cuts in every_way(NONE[name]):
-        told, missed = read(NONE[name], cuts)
-        assert (told.text, told.calls, told.rejected, missed) == (NONE[name], [], [], [])
+        received, missed = read(NONE[name], cuts)
+        assert (received.text, received.calls, received.rejected, missed) == (NONE[name], [], [], [])
 
 
 # -- elements of a tool with wrong parameters --------------------------------------------------------------------------
@@ -107,31 +107,31 @@ def test_an_element_with_wrong_parameters_is_rejected(
 ) -> None:
     text = before + raw + behind
     for cuts in every_way(text):
-        told, missed = read(text, cuts)
-        (rejected,) = told.rejected
+        received, missed = read(text, cuts)
+        (rejected,) = received.rejected
         assert (rejected.raw, rejected.reason, rejected.span) == (raw, reason, (len(before), len(before) + len(raw)))
         assert [defect.where for defect in rejected.defects] == defects
-        assert (told.calls, missed) == ([], [])
-        assert told.text.split() == (before + behind).split()
+        assert (received.calls, missed) == ([], [])
+        assert received.text.split() == (before + behind).split()
 
 
 def test_an_element_with_wrong_parameters_stays_text_where_that_is_wished() -> None:
     text = "<read_file><pth>a</pth></read_file>"
-    told, missed = read(text, [], unknown_tools="text")
-    assert (told.text, told.rejected, len(missed)) == (text, [], 1)
+    received, missed = read(text, [], unknown_tools="text")
+    assert (received.text, received.rejected, len(missed)) == (text, [], 1)
 
 
 def test_a_long_element_is_not_waited_for() -> None:
     text = f"<read_file><pth>{'a' * 3000}</pth></read_file>"
     for cuts in ([], list(range(1, len(text)))):
-        told, missed = read(text, cuts)
-        assert (told.text, told.rejected, len(missed)) == (text, [], 1)
+        received, missed = read(text, cuts)
+        assert (received.text, received.rejected, len(missed)) == (text, [], 1)
 
 
 def test_a_call_behind_a_near_miss_is_read() -> None:
     text = "<read_file><pth>a</pth></read_file>\n<read_file><path>b</path></read_file>"
-    told, _ = read(text, [])
-    assert [call.arguments for call in told.calls] == ['{"path":"b"}'] and len(told.rejected) == 1
+    received, _ = read(text, [])
+    assert [call.arguments for call in received.calls] == ['{"path":"b"}'] and len(received.rejected) == 1
 
 
 # -- what is recorded --------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def test_a_call_behind_a_near_miss_is_read() -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(("mode", "name"), [("text", "reading"), ("native", "rescue")])
-def test_the_record_tells_near_misses(records: Records, mode: str, name: str, streamed: bool) -> None:  # noqa: F811
+def test_the_record_has_near_misses(records: Records, mode: str, name: str, streamed: bool) -> None:  # noqa: F811
     broken = '```json\n{"tool": "read", "path": "a"}\n```'
 
     async def test() -> None:
@@ -183,20 +183,22 @@ def test_native_calls_have_a_success_rate(records: Records, streamed: bool) -> N
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_bodies_show_what_the_model_was_asked_and_said(caplog: pytest.LogCaptureFixture, streamed: bool) -> None:
+def test_logged_bodies_show_the_request_and_the_answer_of_the_model(
+    caplog: pytest.LogCaptureFixture, streamed: bool
+) -> None:
     import json
     import logging
 
-    said = '<tool_call>\n{"name": "read", "arguments": {"filePath": "sk-abcdefgh12345678"}}\n</tool_call>'
+    text = '<tool_call>\n{"name": "read", "arguments": {"filePath": "sk-abcdefgh12345678"}}\n</tool_call>'
 
     async def test() -> None:
-        async with gateway(SimOptions(script=(ScriptedAnswer(Answer(said)),)), mode="text", log_bodies=True) as gate:
+        async with gateway(SimOptions(script=(ScriptedAnswer(Answer(text)),)), mode="text", log_bodies=True) as gate:
             await gate.ask(ASK | {"stream": streamed})
 
     with caplog.at_level(logging.INFO, "toolglot.bodies"):
         run(test)
-    told = [json.loads(record.getMessage()) for record in caplog.records if record.name == "toolglot.bodies"]
-    bodies = {one["what"]: one["body"] for one in told}
+    logged = [json.loads(record.getMessage()) for record in caplog.records if record.name == "toolglot.bodies"]
+    bodies = {one["what"]: one["body"] for one in logged}
     assert list(bodies) == ["request", "upstream_request", "model", "answer"]
-    assert "exactly one" in bodies["upstream_request"] and bodies["model"] == said.replace("sk-abcdefgh12345678", "***")
+    assert "exactly one" in bodies["upstream_request"] and bodies["model"] == text.replace("sk-abcdefgh12345678", "***")
     assert "sk-abcdefgh" not in "".join(bodies.values())

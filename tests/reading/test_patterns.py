@@ -17,7 +17,7 @@ from toolglot.core.call_patterns import KEYS, PATTERNS, to_snake_case
 from toolglot.core.errors import UsageError
 from toolglot.core.events import Event, Reason, TextDelta
 from toolglot.dialects.records import all_dialects
-from toolglot.sim import Answer as Says
+from toolglot.sim import Answer as SimAnswer
 from toolglot.sim import ScriptedAnswer, SimOptions
 
 
@@ -184,7 +184,7 @@ def test_the_gateway_keeps_to_its_settings(name: str, stream: bool) -> None:
     text = TEXTS[name][0]
 
     async def check() -> None:
-        sim = SimOptions(script=(ScriptedAnswer(Says(text)),), chunk=6)
+        sim = SimOptions(script=(ScriptedAnswer(SimAnswer(text)),), chunk=6)
         body = {"model": "sim", "messages": [{"role": "user", "content": "Go"}], "tools": TOOLS, "stream": stream}
         for switch in (True, False):
             given: dict[str, Any] = {f"patterns_{name}": switch}
@@ -192,11 +192,11 @@ def test_the_gateway_keeps_to_its_settings(name: str, stream: bool) -> None:
                 answer = await gate.ask(body)
                 report = (await gate.get("/metrics")).body.decode()
             if stream:
-                calls, said = answer.told[1], answer.told[0]
+                calls, answer_text = answer.joined[1], answer.joined[0]
             else:
-                calls, said = answer.message.get("tool_calls") or [], answer.message.get("content")
+                calls, answer_text = answer.message.get("tool_calls") or [], answer.message.get("content")
             assert len(calls) == switch
-            assert switch or said == text
+            assert switch or answer_text == text
             assert ("switched_off" in report) is not switch
 
     run(check)
@@ -207,7 +207,7 @@ def test_the_gateway_requires_a_working_directory(stream: bool) -> None:
     text = TEXTS["shell_commands"][0]
 
     async def check() -> None:
-        sim = SimOptions(script=(ScriptedAnswer(Says(text)),), chunk=6)
+        sim = SimOptions(script=(ScriptedAnswer(SimAnswer(text)),), chunk=6)
         body = {"model": "sim", "messages": [{"role": "user", "content": "Go"}], "tools": TOOLS, "stream": stream}
         given: dict[str, Any] = {
             "shell": "npm",
@@ -217,7 +217,7 @@ def test_the_gateway_requires_a_working_directory(stream: bool) -> None:
         for cwd, made in (("", 0), ("/src", 1)):
             async with gateway(sim, mode="text", **given, shell_cwd=cwd) as gate:
                 answer = await gate.ask(body)
-            calls = answer.told[1] if stream else answer.message.get("tool_calls") or []
+            calls = answer.joined[1] if stream else answer.message.get("tool_calls") or []
             assert len(calls) == made
 
     run(check)

@@ -1,6 +1,6 @@
 """Where other gateways, servers and parsers were seen to fail, before and behind every wire.
 
-Each row is what a model or a server said, and what a client must be told. Rows of text go through all pairs of wires;
+Each row is what a model or a server sent, and what a client must receive. Rows of text go through all pairs of wires;
 rows that are about one wire's stream are given as the bytes of that stream.
 """
 
@@ -46,9 +46,9 @@ Calls = tuple[tuple[str, dict[str, Any]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a model writes, and what the client is told of it."""
+    """What a model writes, and what the client receives."""
 
-    said: str
+    answer: str
     text: str = ""
     calls: Calls = ()
     end: str = "tool_calls"
@@ -119,7 +119,7 @@ PIECE = 5
 def test_what_a_model_writes(before: str, behind: str, name: str, stream: bool) -> None:
     row = ROWS[name]
     line = Line(before, behind, "text", dialect=row.dialect)
-    pieces = [row.said[at : at + PIECE] for at in range(0, len(row.said), PIECE)]
+    pieces = [row.answer[at : at + PIECE] for at in range(0, len(row.answer), PIECE)]
     events: list[Event] = [*(TextDelta(piece) for piece in pieces), Finished(row.finish, USAGE)]
     text, calls, end = sum_up(line.answer(line.ask(ASKED, stream), events))
     assert (calls, end) == (list(row.calls), row.end)
@@ -135,9 +135,9 @@ def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
 
 
 def part(index: int | None, name: str | None, arguments: str | None, call_id: str | None = None) -> dict[str, Any]:
-    told = {"index": index, "id": call_id, "type": "function"}
+    received = {"index": index, "id": call_id, "type": "function"}
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
-    return {key: value for key, value in told.items() if value is not None} | {"function": function}
+    return {key: value for key, value in received.items() if value is not None} | {"function": function}
 
 
 A, B = ("read_file", {"path": "a"}), ("read_file", {"path": "b"})
@@ -220,16 +220,16 @@ UNCUT = {"no reason at all", "a failure in the middle"}
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("before", client_wires())
 def test_what_a_server_streams(before: str, name: str) -> None:
-    """Every call is told once, with an id of its own, and the reason is the true one."""
+    """Every call is delivered once, with its own id, and the finish reason is right."""
     chunks, text, calls, end = STREAMS[name]
     line = Line(before, "openai_chat")
     done = "" if name in UNCUT else "data: [DONE]\n\n"
     raw = "".join(f"data: {json.dumps(one)}\n\n" for one in chunks) + done
-    told = line.carry(line.ask(ASKED, True), raw.encode())
+    events = line.carry(line.ask(ASKED, True), raw.encode())
     if end == "length" and all_wires()[before].sends_whole_calls:
         text = "(The call of read_file was cut off before it was complete, and was not made.)"
-    assert sum_up(told) == (text, calls, end)
-    ids = [event.id for event in told if isinstance(event, CallStarted)]
+    assert sum_up(events) == (text, calls, end)
+    ids = [event.id for event in events if isinstance(event, CallStarted)]
     assert len(set(ids)) == len(ids) and all(ids)
 
 
@@ -241,7 +241,7 @@ REHEARSED = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}\n</t
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("before", "behind"), PAIRS)
 def test_a_call_inside_of_reasoning(before: str, behind: str, stream: bool) -> None:
-    """It is made if the answer ends with it, and was a rehearsal if anything follows."""
+    """It is made if the answer ends with it, and was an example if anything follows."""
     for rest, expected in (("", [A]), ("No need.", [])):
         line = Line(before, behind)
         events: list[Event] = [ReasoningDelta(REHEARSED), *([TextDelta(rest)] if rest else []), Finished("stop", USAGE)]

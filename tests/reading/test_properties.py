@@ -1,4 +1,4 @@
-"""What holds for any text at all."""
+"""Properties that hold for any text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolglot.core.errors import ClientError, UsageError
 from toolglot.core.events import CallArguments, CallStarted, Reason, TextDelta
 from toolglot.dialects.mark_templates import SLOTS
 
-HOUSE = load_tools("house")
+HOME_TOOLS = load_tools("house")
 CANONICAL = [sample for sample in load_samples() if sample.canonical]
 WORD = re.compile(r"zq\d+q")
 
@@ -47,16 +47,16 @@ def numbered_jumbles(draw: st.DrawFn) -> str:
 @settings(max_examples=400 * SCALE)
 @given(text=jumbles, truncated=st.booleans(), seed=st.integers(0, 999), options=options)
 def test_any_chunking_gives_the_same_events(text: str, truncated: bool, seed: int, options: dict[str, Any]) -> None:
-    whole = read_events([text], truncated=truncated, tools=HOUSE, **options)
-    assert read_events(list(text), truncated=truncated, tools=HOUSE, **options) == whole
-    assert read_events(random_cuts(text, seed), truncated=truncated, tools=HOUSE, **options) == whole
+    whole = read_events([text], truncated=truncated, tools=HOME_TOOLS, **options)
+    assert read_events(list(text), truncated=truncated, tools=HOME_TOOLS, **options) == whole
+    assert read_events(random_cuts(text, seed), truncated=truncated, tools=HOME_TOOLS, **options) == whole
 
 
 @settings(max_examples=200 * SCALE)
 @given(first=st.sampled_from(CANONICAL), second=st.sampled_from(CANONICAL), seed=st.integers(0, 999))
 def test_two_dialects_in_one_answer(first: Sample, second: Sample, seed: int) -> None:
     text = f"{first.text}\n\n{second.text}"
-    assert read_events(random_cuts(text, seed), tools=HOUSE) == read_events([text], tools=HOUSE)
+    assert read_events(random_cuts(text, seed), tools=HOME_TOOLS) == read_events([text], tools=HOME_TOOLS)
 
 
 # Nothing is lost
@@ -69,15 +69,15 @@ def test_two_dialects_in_one_answer(first: Sample, second: Sample, seed: int) ->
 @example(text="<think></think>", truncated=False, options={})
 @example(text="<tool_call></tool_call>", truncated=False, options={})
 def test_no_call_and_no_text_is_impossible(text: str, truncated: bool, options: dict[str, Any]) -> None:
-    reading = toolglot.read(text, tools=HOUSE, truncated=truncated, **options)
+    reading = toolglot.read(text, tools=HOME_TOOLS, truncated=truncated, **options)
     if text.strip():
         assert reading.text.strip() or reading.reasoning.strip() or reading.calls or reading.rejected
 
 
 @settings(max_examples=800 * SCALE)
 @given(text=numbered_jumbles(), truncated=st.booleans(), options=options)
-def test_every_word_outside_of_calls_is_text_or_reasoning(text: str, truncated: bool, options: dict[str, Any]) -> None:
-    reading = toolglot.read(text, tools=HOUSE, truncated=truncated, **options)
+def test_all_text_outside_of_calls_is_text_or_reasoning(text: str, truncated: bool, options: dict[str, Any]) -> None:
+    reading = toolglot.read(text, tools=HOME_TOOLS, truncated=truncated, **options)
     spans = [call.span for call in reading.calls] + [rejected.span for rejected in reading.rejected]
     kept = set(WORD.findall(reading.text)) | set(WORD.findall(reading.reasoning))
     for word in WORD.finditer(text):
@@ -88,7 +88,7 @@ def test_every_word_outside_of_calls_is_text_or_reasoning(text: str, truncated: 
 @settings(max_examples=300 * SCALE)
 @given(text=jumbles, truncated=st.booleans())
 def test_spans_and_raw_text_agree(text: str, truncated: bool) -> None:
-    reading = toolglot.read(text, tools=HOUSE, truncated=truncated)
+    reading = toolglot.read(text, tools=HOME_TOOLS, truncated=truncated)
     given = [call.span for call in reading.calls] + [rejected.span for rejected in reading.rejected]
     spans = sorted(span for span in given if span)
     assert all(0 <= start < end <= len(text) for start, end in spans)
@@ -101,14 +101,14 @@ def test_spans_and_raw_text_agree(text: str, truncated: bool) -> None:
 @settings(max_examples=300 * SCALE)
 @given(text=jumbles, truncated=st.booleans(), options=options)
 def test_arguments_of_a_complete_call_are_one_json_object(text: str, truncated: bool, options: dict[str, Any]) -> None:
-    for call in toolglot.read(text, tools=HOUSE, truncated=truncated, **options).calls:
+    for call in toolglot.read(text, tools=HOME_TOOLS, truncated=truncated, **options).calls:
         assert call.name
         assert isinstance(json.loads(call.arguments), dict)
 
 
 @given(text=st.text(alphabet="abc .,;!?\n-*#()éß漢🚀", max_size=300))
 def test_plain_prose_is_handed_on_byte_for_byte(text: str) -> None:
-    reading = toolglot.read(text, tools=HOUSE)
+    reading = toolglot.read(text, tools=HOME_TOOLS)
     assert reading.text == text
     assert not reading.calls
     assert not reading.rejected
@@ -125,7 +125,7 @@ def cut_points(sample: Sample) -> list[int]:
 
 
 def calls_of(text: str, *, truncated: bool = False) -> list[tuple[str, str]]:
-    return [(call.name, call.arguments) for call in toolglot.read(text, tools=HOUSE, truncated=truncated).calls]
+    return [(call.name, call.arguments) for call in toolglot.read(text, tools=HOME_TOOLS, truncated=truncated).calls]
 
 
 @pytest.mark.parametrize("sample", CANONICAL, ids=[sample.id for sample in CANONICAL])
@@ -137,7 +137,7 @@ def test_cut_anywhere_is_never_a_complete_call(sample: Sample) -> None:
 
 
 # Without the word of the upstream an answer that ends after a closed value was stopped, not cut: the closers that follow
-# may be missing. A closing mark inside a value cannot be told from its end there, so those samples are left out; so are
+# may be missing. A closing mark inside a value cannot be distinguished from its end there, so those samples are left out; so are
 # samples without a call, because some calls are text only for what follows them.
 STOPPABLE = [sample for sample in CANONICAL if sample.path.stem != "nasty-closer" and sample.expected.calls]
 
@@ -158,8 +158,8 @@ def test_cut_anywhere_never_shortens_a_value(sample: Sample) -> None:
 @pytest.mark.parametrize("sample", CANONICAL, ids=[sample.id for sample in CANONICAL])
 def test_a_cut_call_that_started_is_rejected_as_truncated(sample: Sample) -> None:
     for cut in cut_points(sample)[::4]:
-        events = read_events([sample.text[:cut]], tools=HOUSE, truncated=True)
-        reading = toolglot.read(sample.text[:cut], tools=HOUSE, truncated=True)
+        events = read_events([sample.text[:cut]], tools=HOME_TOOLS, truncated=True)
+        reading = toolglot.read(sample.text[:cut], tools=HOME_TOOLS, truncated=True)
         started = sum(isinstance(event, CallStarted) for event in events)
         assert started <= len(reading.calls) + len(reading.rejected)
         assert {rejected.reason for rejected in reading.rejected} <= {Reason.TRUNCATED}, sample.text[:cut]
@@ -171,7 +171,7 @@ def test_a_cut_call_that_started_is_rejected_as_truncated(sample: Sample) -> Non
 @pytest.mark.parametrize("sample", CANONICAL, ids=[sample.id for sample in CANONICAL])
 def test_text_before_a_call_is_not_held_back(sample: Sample) -> None:
     prose = "Let me look at the house, room by room, before I say anything. " * 4
-    reader = toolglot.Reader(tools=HOUSE)
+    reader = toolglot.Reader(tools=HOME_TOOLS)
     shown = 0
     for position, character in enumerate(prose, start=1):
         shown += sum(len(event.text) for event in reader.feed(character) if isinstance(event, TextDelta))
@@ -182,7 +182,7 @@ def test_text_before_a_call_is_not_held_back(sample: Sample) -> None:
 
 def test_a_long_string_argument_is_released_as_it_comes() -> None:
     body = "All work and no play. " * 200
-    reader = toolglot.Reader(tools=HOUSE)
+    reader = toolglot.Reader(tools=HOME_TOOLS)
     reader.feed('<tool_call>\n{"name": "save_note", "arguments": {"path": "a", "body": "')
     shown = 0
     for position, character in enumerate(body, start=1):
@@ -205,15 +205,15 @@ def test_the_beginning_of_a_slot_ends_where_the_text_ends(slot: str) -> None:
 
 @pytest.mark.parametrize("chunk", [None, b"text", 7, ["text"]], ids=repr)
 def test_feeding_anything_but_a_string_is_a_usage_error(chunk: Any) -> None:
-    reader = toolglot.Reader(tools=HOUSE)
+    reader = toolglot.Reader(tools=HOME_TOOLS)
     with pytest.raises(UsageError):
         reader.feed(chunk)
     with pytest.raises(UsageError):
-        toolglot.read(chunk, tools=HOUSE)
+        toolglot.read(chunk, tools=HOME_TOOLS)
 
 
 def test_feeding_after_close_is_a_usage_error() -> None:
-    reader = toolglot.Reader(tools=HOUSE)
+    reader = toolglot.Reader(tools=HOME_TOOLS)
     reader.close()
     with pytest.raises(UsageError):
         reader.feed("more")
@@ -231,22 +231,22 @@ def test_feeding_after_close_is_a_usage_error() -> None:
 )
 def test_a_wrong_option_is_an_error_of_the_client(options: dict[str, Any]) -> None:
     with pytest.raises((ClientError, TypeError)):
-        toolglot.Reader(tools=HOUSE, **options)
+        toolglot.Reader(tools=HOME_TOOLS, **options)
 
 
 @pytest.mark.parametrize(
     "text", ["", "\ud800", "a\x00b", "\udfff<tool_call>\ud800", "\x00" * 100, "\ufeff{", "<\x00read>"], ids=repr
 )
 def test_odd_characters_pass_through(text: str) -> None:
-    reading = toolglot.read(text, tools=HOUSE)
+    reading = toolglot.read(text, tools=HOME_TOOLS)
     assert squeeze(reading.text + "".join(rejected.raw for rejected in reading.rejected)) == squeeze(text)
     for name, chunks in chunkings(text, "odd"):
-        assert read_events(chunks, tools=HOUSE) == read_events([text], tools=HOUSE), name
+        assert read_events(chunks, tools=HOME_TOOLS) == read_events([text], tools=HOME_TOOLS), name
 
 
 def test_odd_characters_inside_an_argument_survive() -> None:
     text = "<tool_call>\n<function=save_note>\n<parameter=path>\na\n</parameter>\n<parameter=body>\n\ud800\x00\x07é\r\n</parameter>\n</function>\n</tool_call>"
-    (call,) = toolglot.read(text, tools=HOUSE).calls
+    (call,) = toolglot.read(text, tools=HOME_TOOLS).calls
     assert json.loads(call.arguments)["body"].rstrip("\r") == "\ud800\x00\x07é"
 
 
@@ -254,15 +254,15 @@ def test_odd_characters_inside_an_argument_survive() -> None:
 def test_one_very_long_line(unit: str) -> None:
     size = 100_000 if unit in "<{" else 1_000_000
     text = unit * (size // len(unit))
-    reading = toolglot.read(text, tools=HOUSE)
+    reading = toolglot.read(text, tools=HOME_TOOLS)
     assert reading.text + "".join(rejected.raw for rejected in reading.rejected) == text
     assert not reading.calls
 
 
-def test_a_hint_that_nobody_knows_does_no_harm() -> None:
+def test_an_unknown_hint_does_no_harm() -> None:
     sample = CANONICAL[0]
-    assert toolglot.read(sample.text, tools=HOUSE, dialect="no-such-model-7b") == toolglot.read(
-        sample.text, tools=HOUSE
+    assert toolglot.read(sample.text, tools=HOME_TOOLS, dialect="no-such-model-7b") == toolglot.read(
+        sample.text, tools=HOME_TOOLS
     )
 
 

@@ -1,4 +1,4 @@
-"""Reading at its seams: where a mark may still grow, and what the tools on offer make of the text."""
+"""Edge cases of reading: marks that may continue, and the effect of the offered tools."""
 
 from __future__ import annotations
 
@@ -124,5 +124,5 @@ def test_the_kind_of_content_is_part_of_a_name_that_is_offered() -> None:
         ("nous-hermes-3-llama-3.1-8b", "hermes"),
     ],
 )
-def test_of_two_globs_the_narrower_tells_the_dialect_of_a_model(model: str, dialect: str) -> None:
+def test_the_narrower_of_two_globs_decides_the_dialect_of_a_model(model: str, dialect: str) -> None:
     assert dialect_index().resolve_hint(model) == dialect

@@ -1,4 +1,4 @@
-"""Calls without marks of their own: they count only if the answer says nothing else."""
+"""Calls without marks of their own: they count only if the answer has nothing else."""
 
 from __future__ import annotations
 

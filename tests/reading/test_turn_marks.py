@@ -86,10 +86,10 @@ HARMONY = [
 ]
 
 
-@pytest.mark.parametrize(("text", "calls", "said", "thought"), HARMONY)
-def test_harmony_messages(text: str, calls: list[tuple[str, Any]], said: str, thought: str) -> None:
+@pytest.mark.parametrize(("text", "calls", "answer_text", "thought"), HARMONY)
+def test_harmony_messages(text: str, calls: list[tuple[str, Any]], answer_text: str, thought: str) -> None:
     reading = read(text)
-    assert (calls_of(reading), reading.text, reading.reasoning) == (calls, said, thought)
+    assert (calls_of(reading), reading.text, reading.reasoning) == (calls, answer_text, thought)
 
 
 ENVELOPE = '{"name": "read", "arguments": {"path": "a.py"}}'
@@ -193,7 +193,7 @@ def test_a_python_call_may_end_its_turn() -> None:
     assert read('[read(path="a.py", limit=3)] is a list').calls == []
 
 
-def test_a_closing_mark_without_its_opener_says_that_a_call_was_meant() -> None:
+def test_a_closing_mark_without_its_opener_is_evidence_of_a_call() -> None:
     assert read(f"Look.\n{ENVELOPE}\n</tool_call>\nDone.").text == "Look.\n\nDone."
     assert read(f"Look.\n{ENVELOPE}\n\nDone.").calls == []
 

@@ -1,6 +1,6 @@
 """Answers as models really write them, damage included (``data/wild.jsonl``), and what two small models wrote.
 
-Each row says what a careful person would read. Its conventions:
+Each row has the reading of a careful person. Its conventions:
 
 - ``content`` is compared with whitespace collapsed; arguments are exact; ``accept`` lists other right readings.
 - Verdict ``text``: no call, and the text is the raw text byte for byte. A think block may be split off. A call that was cut

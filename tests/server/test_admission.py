@@ -1,4 +1,4 @@
-"""Admission control over real connections: how many are answered, who waits, who is refused and in which words."""
+"""Admission control over real connections: how many requests are answered, queued and refused, and the errors."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def awaited(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 async def measure(gate: Gate, **headers: str) -> dict[str, float]:
     """The metrics of admission."""
-    told = (await gate.get("/metrics", **headers)).body.decode()
-    pairs = (line.rsplit(" ", 1) for line in told.splitlines() if line.startswith("toolglot_requests_"))
+    received = (await gate.get("/metrics", **headers)).body.decode()
+    pairs = (line.rsplit(" ", 1) for line in received.splitlines() if line.startswith("toolglot_requests_"))
     return {name.removeprefix("toolglot_requests_"): float(value) for name, value in pairs}
 
 
@@ -56,12 +56,12 @@ async def test_no_more_are_answered_at_a_time_than_allowed(body: Any) -> None:
         await wait_for(gate, "queued", 3)
         assert len(gate.record.bodies) <= 2
         assert [(await one).status for one in asked] == [200] * 5
-        told = await measure(gate)
-        assert (told["open"], told["queued"]) == (0, 0)
+        received = await measure(gate)
+        assert (received["open"], received["queued"]) == (0, 0)
 
 
 @awaited
-async def test_who_came_first_is_answered_first() -> None:
+async def test_queued_requests_are_answered_in_order() -> None:
     async with gateway(SimOptions(latency=60), limit_open_requests=1) as gate:
         asked = []
         for number in range(8):
@@ -88,10 +88,10 @@ async def test_a_full_queue_and_a_long_wait_are_refused_and_counted() -> None:
         refused(await gate.ask(), 503, "overloaded")
         refused(await second, 503, "overloaded")
         assert (await first).status == 200
-        told = await measure(gate)
-        assert told['refused_total{reason="queue_full"}'] == told['refused_total{reason="queue_timeout"}'] == 1
-        assert told['refused_total{reason="rate_limit"}'] == 0
-        assert (told["open"], told["queued"]) == (0, 0)
+        received = await measure(gate)
+        assert received['refused_total{reason="queue_full"}'] == received['refused_total{reason="queue_timeout"}'] == 1
+        assert received['refused_total{reason="rate_limit"}'] == 0
+        assert (received["open"], received["queued"]) == (0, 0)
         assert (await gate.ask()).status == 200
 
 
@@ -164,23 +164,23 @@ async def test_each_key_has_a_rate_of_its_own() -> None:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("wire", sorted(client_wires()))
 @awaited
-async def test_refusals_are_told_in_the_words_of_the_client(wire: str, stream: bool) -> None:
-    spoken = all_wires()[wire]
+async def test_refusals_are_encoded_in_the_clients_wire(wire: str, stream: bool) -> None:
+    rendered = all_wires()[wire]
     asked = Conversation("sim", (Message("user", (Text("Hello"),)),))
-    body = spoken.encode_request(asked, stream=stream, wants_usage=True)
-    path = spoken.base_path + spoken.locate("sim", stream=stream)
+    body = rendered.encode_request(asked, stream=stream, wants_usage=True)
+    path = rendered.base_path + rendered.locate("sim", stream=stream)
     async with gateway(limit_requests_per_minute=1) as gate:
         assert (await gate.ask(body, path)).status == 200
         answer = await gate.ask(body, path)
         assert answer.status == 429 and int(answer.headers["retry-after"]) >= 1
         assert answer.headers["content-type"] == "application/json"
-        told = spoken.decode_error(answer.status, answer.body)
-        assert "1 requests in a minute" in told.message
+        received = rendered.decode_error(answer.status, answer.body)
+        assert "1 requests in a minute" in received.message
 
 
 @awaited
 async def test_a_client_that_reads_nothing_holds_little_and_keeps_its_place() -> None:
-    """The upstream has 40 MB to say; what waits here for the client stays small."""
+    """The upstream sends 40 MB; the buffer for the client stays small."""
     sent = 0
 
     async def flood(request: web.Request) -> web.StreamResponse:
@@ -239,7 +239,7 @@ async def test_places_are_neither_lost_nor_made() -> None:
     )
     inside = most = 0
 
-    async def visit() -> None:
+    async def ask_once() -> None:
         nonlocal inside, most
         await admission.enter()
         inside += 1
@@ -252,7 +252,7 @@ async def test_places_are_neither_lost_nor_made() -> None:
 
     tasks = []
     for _ in range(2000):
-        tasks.append(asyncio.create_task(visit()))
+        tasks.append(asyncio.create_task(ask_once()))
         if chance.random() < 0.4:
             chance.choice(tasks[-30:]).cancel()
         if chance.random() < 0.3:

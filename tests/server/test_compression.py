@@ -1,4 +1,4 @@
-"""Bodies that were packed: in members, in blocks, and as bombs of empty ones."""
+"""Compressed bodies: in members, in blocks, and bombs of empty members."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def test_a_row_of_empty_members_takes_no_time() -> None:
 
 def test_members_that_come_one_by_one_are_not_counted_together() -> None:
     unpacking = Decompressor()
-    told = [unpacking.feed(gzip.compress(b"x", mtime=0)) for _ in range(MAX_MEMBERS + 5)]
-    assert b"".join(told) == b"x" * len(told) and unpacking.is_complete
+    events = [unpacking.feed(gzip.compress(b"x", mtime=0)) for _ in range(MAX_MEMBERS + 5)]
+    assert b"".join(events) == b"x" * len(events) and unpacking.is_complete

@@ -1,4 +1,4 @@
-"""The embedded model starts, answers, and never outlives who started it."""
+"""The embedded model starts, answers, and never outlives its parent process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    # a child nobody waited for is dead all the same
+    # a child that was not waited for is dead, too
     status = Path(f"/proc/{pid}/stat")
     return not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
@@ -66,7 +66,7 @@ def test_waiting_has_a_limit() -> None:
 
 
 @pytest.mark.parametrize("missing", [local.RUNTIME, local.WEIGHTS])
-def test_what_is_missing_is_said_with_the_ways_out(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_package_says_what_to_do(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == missing else real(name) or real("json")

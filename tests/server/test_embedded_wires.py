@@ -1,6 +1,6 @@
-"""A real server that speaks three wires by itself, llama.cpp, behind every client wire: passed on, and translated.
+"""A real server with three wires, llama.cpp, behind every client wire: relayed, and translated.
 
-The model is tiny, so nothing is expected of what it says but that it says something.
+The model is tiny, so the content of its answers does not matter, except that there is some.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from toolglot.wires import all_wires, client_wires
 
 pytestmark = needs_model
 
-SPOKEN = ("openai_chat", "anthropic_messages", "openai_responses")
-"""The wires that the server speaks."""
+UPSTREAM_WIRES = ("openai_chat", "anthropic_messages", "openai_responses")
+"""The wires of the server."""
 
 NO_LENGTH = {"openai_responses"}
-"""Wires on which this server does not tell that an answer was cut by the limit."""
+"""Wires on which this server does not report that the limit truncated an answer."""
 
 TOKENS = 8
-LIMITS = Sampling(max_tokens=TOKENS, temperature=0.0)
+SAMPLING = Sampling(max_tokens=TOKENS, temperature=0.0)
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = (Tool("read", "Read a file", SCHEMA), Tool("list", "List a folder", SCHEMA))
 HELLO = Message("user", (Text("Say hello."),))
@@ -49,26 +49,26 @@ def base_url() -> Iterator[str]:
         yield running.base_url
 
 
-def check(told: list[Event], behind: str) -> None:
-    check_order(told)
-    last = told[-1]
+def check(events: list[Event], behind: str) -> None:
+    check_order(events)
+    last = events[-1]
     assert isinstance(last, Finished), last
-    assert sum_up(told)["text"].strip()
+    assert sum_up(events)["text"].strip()
     assert last.usage is not None and 0 < last.usage.output_tokens <= TOKENS and last.usage.input_tokens > 10
     cut = last.usage.output_tokens == TOKENS and behind not in NO_LENGTH
     assert last.reason == ("length" if cut else "stop")
 
 
-@pytest.mark.parametrize("behind", SPOKEN)
+@pytest.mark.parametrize("behind", UPSTREAM_WIRES)
 @pytest.mark.parametrize("before", client_wires())
 def test_answers_of_a_real_server(before: str, behind: str, base_url: str) -> None:
-    """Without tools: passed on where both ends speak one wire, translated elsewhere. With tools and results: read."""
-    plain = Conversation("m", (HELLO,), limits=LIMITS)
-    with_tools = Conversation("m", HISTORY, TOOLS, limits=LIMITS)
+    """Without tools: relayed where both ends have the same wire, translated elsewhere. With tools and results: parsed."""
+    plain = Conversation("m", (HELLO,), sampling=SAMPLING)
+    with_tools = Conversation("m", HISTORY, TOOLS, sampling=SAMPLING)
 
     async def compare() -> None:
-        told: dict[str, Any] = {"base_url": base_url, "upstream": {"wire": behind}, "mode": "native"}
-        async with gateway(**told) as gate:
+        payload: dict[str, Any] = {"base_url": base_url, "upstream": {"wire": behind}, "mode": "native"}
+        async with gateway(**payload) as gate:
             for asked in (plain, with_tools):
                 for streamed in (True, False):
                     events = await ask(gate, all_wires()[before], asked, streamed)
@@ -79,9 +79,11 @@ def test_answers_of_a_real_server(before: str, behind: str, base_url: str) -> No
     run(compare)
 
 
-@pytest.mark.parametrize("wire", SPOKEN)
-def test_a_stream_that_is_passed_on_is_in_the_servers_own_words(wire: str, base_url: str) -> None:
-    body = all_wires()[wire].encode_request(Conversation("m", (HELLO,), limits=LIMITS), stream=True, wants_usage=True)
+@pytest.mark.parametrize("wire", UPSTREAM_WIRES)
+def test_a_relayed_stream_is_unchanged(wire: str, base_url: str) -> None:
+    body = all_wires()[wire].encode_request(
+        Conversation("m", (HELLO,), sampling=SAMPLING), stream=True, wants_usage=True
+    )
 
     async def compare() -> None:
         async with gateway(base_url=base_url, upstream={"wire": wire}) as gate:
@@ -98,16 +100,21 @@ async def requests_without_errors(gate: Gate) -> bool:
     return 'status="200"' in metrics and "toolglot_errors_total{" not in metrics
 
 
-@pytest.mark.parametrize("behind", SPOKEN)
+@pytest.mark.parametrize("behind", UPSTREAM_WIRES)
 def test_tools_as_text_behind_every_wire(behind: str, base_url: str) -> None:
-    """What is taught reaches the model on every wire, and whatever it answers is told as text or as a call."""
+    """The tool prompt reaches the model on every wire, and its answer is delivered as text or as a call."""
 
     async def compare() -> None:
-        told: dict[str, Any] = {"base_url": base_url, "upstream": {"wire": behind}, "mode": "text", "dialect": "hermes"}
-        async with gateway(**told) as gate:
+        payload: dict[str, Any] = {
+            "base_url": base_url,
+            "upstream": {"wire": behind},
+            "mode": "text",
+            "dialect": "hermes",
+        }
+        async with gateway(**payload) as gate:
             for streamed in (True, False):
                 events = await ask(
-                    gate, all_wires()["openai_chat"], Conversation("m", HISTORY, TOOLS[:1], limits=LIMITS), streamed
+                    gate, all_wires()["openai_chat"], Conversation("m", HISTORY, TOOLS[:1], sampling=SAMPLING), streamed
                 )
                 check_order(events)
                 assert isinstance(events[-1], Finished) and events[-1].usage is not None
@@ -116,12 +123,12 @@ def test_tools_as_text_behind_every_wire(behind: str, base_url: str) -> None:
     run(compare)
 
 
-def test_an_error_of_the_server_is_told_on_every_wire(base_url: str) -> None:
+def test_a_server_error_is_encoded_in_every_wire(base_url: str) -> None:
     """More than the server takes is its 400, whatever wire it was asked on."""
-    long = Conversation("m", (Message("user", (Text("word " * 20_000),)),), limits=LIMITS)
+    long = Conversation("m", (Message("user", (Text("word " * 20_000),)),), sampling=SAMPLING)
 
     async def compare() -> None:
-        for behind in SPOKEN:
+        for behind in UPSTREAM_WIRES:
             async with gateway(base_url=base_url, upstream={"wire": behind}) as gate:
                 for before in client_wires():
                     for streamed in (True, False):

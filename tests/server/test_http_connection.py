@@ -1,4 +1,4 @@
-"""How clients are served, byte for byte: what HTTP allows, what it does not, and who leaves when."""
+"""HTTP connections of clients, byte for byte: valid and invalid requests, timeouts and disconnects."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def awaited(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 
 def post(body: bytes = BODY, *lines: str, version: str = "1.1", length: bool = True) -> bytes:
-    told = ["POST /v1/chat/completions HTTP/" + version, "Host: localhost", *lines]
-    told += [f"Content-Length: {len(body)}"] if length else []
-    return "\r\n".join(told).encode() + b"\r\n\r\n" + body
+    received = ["POST /v1/chat/completions HTTP/" + version, "Host: localhost", *lines]
+    received += [f"Content-Length: {len(body)}"] if length else []
+    return "\r\n".join(received).encode() + b"\r\n\r\n" + body
 
 
 class Wire:
-    """A client that says what it likes, and hears everything."""
+    """A client that sends any bytes, and reads everything."""
 
     def __init__(self, gate: Gate, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.gate = gate
@@ -50,8 +50,8 @@ class Wire:
         self.writer = writer
 
     async def head(self) -> tuple[int, dict[str, str]]:
-        told = (await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), ENOUGH)).decode()
-        first, *lines = told[:-4].split("\r\n")
+        received = (await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), ENOUGH)).decode()
+        first, *lines = received[:-4].split("\r\n")
         return int(first.split()[1]), {name.lower(): value for name, _, value in (x.partition(": ") for x in lines)}
 
     async def answer(self) -> tuple[int, dict[str, str], bytes]:
@@ -116,7 +116,7 @@ UNUSUAL = {
     ),
     "as to a proxy": post().replace(b"POST /v1", b"POST http://other:1/v1"),
     "with a query": post().replace(b"completions HTTP", b"completions?beta=true HTTP"),
-    "that would rather speak HTTP/2": post(BODY, "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"),
+    "that asks for HTTP/2": post(BODY, "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"),
     "with words of its own": post(BODY, "X-Note: caf\u00e9 \u2615"),
     "after an empty line": b"\r\n" + post(),
     **{f"packed, {how}": post(body, f"Content-Encoding: {how}") for how, body in PACKED.items()},
@@ -154,18 +154,18 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
 
 @pytest.mark.parametrize(("request_", "status", "code"), REFUSED.values(), ids=REFUSED)
 @awaited
-async def test_what_cannot_be_read_is_refused_in_words(request_: bytes, status: int, code: str) -> None:
+async def test_an_unreadable_request_is_refused_with_a_message(request_: bytes, status: int, code: str) -> None:
     async with called(limit_body_bytes=1 << 19) as wire:
-        told, _, body = await wire.ask(request_)
-        assert (told, json.loads(body)["error"]["code"]) == (status, code)
+        found, _, body = await wire.ask(request_)
+        assert (found, json.loads(body)["error"]["code"]) == (status, code)
         assert (await wire.gate.ask()).status == 200
 
 
-@pytest.mark.parametrize("framing", ["told", "chunked"])
+@pytest.mark.parametrize("framing", ["sized", "chunked"])
 @awaited
 async def test_a_body_that_is_too_large_is_refused_while_it_comes(framing: str) -> None:
     async with called(limit_body_bytes=1000) as wire:
-        if framing == "told":
+        if framing == "sized":
             wire.writer.write(post(b"", "Content-Length: 5000", length=False))
         else:
             piece = b"3e8\r\n" + b" " * 1000 + b"\r\n"
@@ -178,7 +178,7 @@ async def test_a_body_that_is_too_large_is_refused_while_it_comes(framing: str) 
 
 
 @awaited
-async def test_a_client_that_asks_first_is_told_to_go_on() -> None:
+async def test_expect_100_continue_is_answered() -> None:
     async with called() as wire:
         wire.writer.write(post(b"", f"Content-Length: {len(BODY)}", "Expect: 100-continue", length=False))
         assert await wire.reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -209,9 +209,9 @@ async def test_head_has_the_length_and_no_body() -> None:
 async def test_a_connection_is_used_again() -> None:
     async with called() as wire:
         for body in (BODY, STREAMED, b"{", BODY, STREAMED):
-            status, headers, told = await wire.ask(post(body))
+            status, headers, answer = await wire.ask(post(body))
             assert status == (400 if body == b"{" else 200) and "connection" not in headers
-            assert body != STREAMED or told.endswith(b"data: [DONE]\n\n")
+            assert body != STREAMED or answer.endswith(b"data: [DONE]\n\n")
 
 
 @awaited
@@ -249,7 +249,7 @@ async def test_a_request_that_comes_early_may_bring_its_body_later() -> None:
     ],
 )
 @awaited
-async def test_older_clients_and_those_who_leave(request_: bytes, lasting: bool) -> None:
+async def test_http_1_0_and_connection_close(request_: bytes, lasting: bool) -> None:
     async with called() as wire:
         status, headers, body = await wire.ask(request_)
         assert status == 200 and headers["connection"] == ("keep-alive" if lasting else "close")
@@ -266,9 +266,7 @@ async def test_older_clients_and_those_who_leave(request_: bytes, lasting: bool)
     ids=["idle", "in a head", "in a body"],
 )
 @awaited
-async def test_a_client_that_says_nothing_more_is_left(
-    beginning: bytes, limit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_silent_client_times_out(beginning: bytes, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_connection, limit, 0.2)
     async with called() as wire:
         wire.writer.write(beginning)
@@ -327,16 +325,16 @@ def test_paths_lead_somewhere() -> None:
 
 @awaited
 async def test_a_client_that_leaves_with_its_answer_has_had_it() -> None:
-    async def say(request: web.Request) -> web.StreamResponse:
+    async def answer_at_once(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         await response.write(b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n')
         await response.write(b"data: [DONE]\n\n")
-        await asyncio.sleep(0.3)  # all has been said, but the connection does not know yet
+        await asyncio.sleep(0.3)  # everything was sent, but the connection does not know yet
         return response
 
     app = web.Application()
-    app.router.add_post("/v1/chat/completions", say)
+    app.router.add_post("/v1/chat/completions", answer_at_once)
     async with called(app=app) as wire:
         status, _, body = await wire.ask(post(STREAMED))
         assert status == 200 and body.endswith(b"[DONE]\n\n")
@@ -346,7 +344,7 @@ async def test_a_client_that_leaves_with_its_answer_has_had_it() -> None:
         assert 'status="200"' in metrics and 'status="499"' not in metrics
 
 
-# -- those who mean harm -----------------------------------------------------------------------------------------------
+# -- hostile clients ----------------------------------------------------------------------------------------------------
 
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -411,7 +409,7 @@ async def test_a_client_that_takes_nothing_is_left(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("line", ["Connection: Upgrade, close", "Connection: Upgrade"])
 @awaited
-async def test_a_wish_for_another_protocol_keeps_the_others(line: str) -> None:
+async def test_an_upgrade_header_keeps_the_other_headers(line: str) -> None:
     async with called() as wire:
         _, headers, _ = await wire.ask(post(BODY, line, "Upgrade: h2c"))
         assert headers.get("connection") == ("close" if "close" in line else None)
@@ -428,7 +426,7 @@ def test_the_date_is_written_as_http_wants_it(now: int) -> None:
 
 @awaited
 async def test_bursts_of_connections_do_not_end_the_care_for_idle_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between accepting a connection and its first callback the timer may run: it must not meet half a connection."""
+    """Between accepting a connection and its first callback the timer may run: it must not see half a connection."""
     monkeypatch.setattr(http_connection, "IDLE_TIMEOUT", 1.0)
     monkeypatch.setattr(listener, "SWEEP_SECONDS", 0.001)
     async with gateway() as gate:

@@ -70,8 +70,8 @@ def test_open_streams_end_before_the_server_does() -> None:
         with asked(port, stream=True) as response:
             first = response.read(20)
             server.send_signal(signal.SIGTERM)
-            told = first + response.read()
-        assert b'"finish_reason":"tool_calls"' in told and told.endswith(b"data: [DONE]\n\n")
+            received = first + response.read()
+        assert b'"finish_reason":"tool_calls"' in received and received.endswith(b"data: [DONE]\n\n")
         assert server.wait(20) == 0
         with pytest.raises(OSError):
             ask(port)
@@ -124,7 +124,7 @@ def test_workers_agree_on_a_port_and_end_with_the_first() -> None:
                 break
             time.sleep(0.1)
         else:
-            raise AssertionError("somebody still answers")
+            raise AssertionError("a server still answers")
 
 
 def test_all_workers_stop_at_once() -> None:
@@ -155,7 +155,7 @@ def test_all_workers_stop_at_once() -> None:
         (["--config", "nowhere.toml"], "nowhere.toml"),
     ],
 )
-def test_wrong_use_is_told_in_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
+def test_a_usage_error_is_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
     base = [] if "--base-url" in arguments or "--config" in arguments else ["--base-url", "http://127.0.0.1:9/v1"]
     done = subprocess.run(
         [sys.executable, "-m", "toolglot", "serve", *base, *arguments],
@@ -229,8 +229,8 @@ def test_streams_that_outlast_the_drain_end_with_an_error() -> None:
     ):  # fmt: skip
         first = response.read(20)
         server.send_signal(signal.SIGTERM)
-        told = first + response.read()
-        assert told.endswith(b'"code":"shutting_down"}}\n\n')
+        received = first + response.read()
+        assert received.endswith(b'"code":"shutting_down"}}\n\n')
         assert server.wait(20) == 0
 
 

@@ -1,4 +1,4 @@
-"""The anthropic package reads what our writer writes: whole answers, streams and its stream helper."""
+"""The anthropic package reads what the response encoder writes: whole answers, streams and its stream helper."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def ask_whole(client: Anthropic, model: str) -> Message:
 
 
 def ask_streamed(client: Anthropic, model: str) -> Message:
-    """Joins the events as the documentation of the protocol says, without any help."""
+    """Joins the events as the documentation of the protocol describes, without the package."""
     message: dict[str, Any] = {}
     pieces: dict[int, str] = {}
     for event in client.messages.create(model=model, max_tokens=99, messages=MESSAGES, stream=True):
-        told: Any = event.to_dict()
-        match told:
+        expected: Any = event.to_dict()
+        match expected:
             case {"type": "message_start"}:
-                message = dict(told["message"])
+                message = dict(expected["message"])
             case {"type": "content_block_start", "index": index, "content_block": block}:
                 assert index == len(message["content"])
                 message["content"].append(dict(block))
@@ -52,8 +52,8 @@ def ask_streamed(client: Anthropic, model: str) -> Message:
                 key = next(key for key in ("text", "thinking", "signature") if key in delta)
                 message["content"][index][key] += delta[key]
             case {"type": "message_delta"}:
-                message |= told["delta"]
-                message["usage"] |= told["usage"]
+                message |= expected["delta"]
+                message["usage"] |= expected["usage"]
     for index, text in pieces.items():
         message["content"][index]["input"] = json.loads(text)
     return Message.model_validate(message)
@@ -75,23 +75,23 @@ def way(request: pytest.FixtureRequest) -> Way:
 
 
 def contents(message: Message) -> list[Any]:
-    told: list[Any] = []
+    received: list[Any] = []
     for block in message.content:
         match block.type:
             case "text":
-                told.append(block.text)
+                received.append(block.text)
             case "thinking":
-                told.append((block.thinking, block.signature))
+                received.append((block.thinking, block.signature))
             case "tool_use":
-                told.append((block.name, block.input))
-    return told
+                received.append((block.name, block.input))
+    return received
 
 
 FIRST = ("read", {"filePath": "package.json"})
 
 
 @pytest.mark.parametrize(
-    ("model", "told", "stop"),
+    ("model", "received", "stop"),
     [
         ("text", ["Hello wörld"], "end_turn"),
         ("one", ["Now. ", FIRST], "tool_use"),
@@ -100,9 +100,9 @@ FIRST = ("read", {"filePath": "package.json"})
         ("length", ["Hello "], "max_tokens"),
     ],
 )
-def test_answers(client: Anthropic, way: Way, model: str, told: list[Any], stop: str) -> None:
+def test_answers(client: Anthropic, way: Way, model: str, received: list[Any], stop: str) -> None:
     message = way(client, model)
-    assert contents(message) == told
+    assert contents(message) == received
     assert (message.role, message.stop_reason, message.model) == ("assistant", stop, model)
     assert (message.usage.input_tokens, message.usage.output_tokens) == (11, 7)
 

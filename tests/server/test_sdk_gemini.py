@@ -27,17 +27,22 @@ from toolglot.wires.gemini import WIRE as wire
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "m")
-THINKING = ClientRequest(Conversation("m", ()), memory={"thoughts": True, "list": False})
-TOLD: dict[str, list[Event]] = {
+THINKING = ClientRequest(conversation=Conversation("m", ()), memory={"thoughts": True, "list": False})
+EXPECTED: dict[str, list[Event]] = {
     **ANSWERS,
-    "sealed": [ReasoningDelta("hm"), ReasoningSigned("SEAL", "openai_responses"), *call(0), Finished("tool_calls")],
+    "signed": [
+        ReasoningDelta("hm"),
+        ReasoningSigned("SIGNATURE", "openai_responses"),
+        *call(0),
+        Finished("tool_calls"),
+    ],
 }
 FINISHES = {
     "length": "MAX_TOKENS",
     "cut_call": "MAX_TOKENS",
     "filtered": "SAFETY",
 }
-READABLE = [name for name in TOLD if name != "error"]
+READABLE = [name for name in EXPECTED if name != "error"]
 
 
 @pytest.fixture(scope="module")
@@ -86,19 +91,19 @@ def see(replies: list[types.GenerateContentResponse]) -> tuple[str, str, list[An
 def prepare(replay: Replay, name: str, *, beating: bool = False) -> None:
     writer = wire.open_encoder(ANSWERER, THINKING)
     replay.content_type = "text/event-stream"
-    frames = [writer.write([event]) for event in TOLD[name]]
+    frames = [writer.write([event]) for event in EXPECTED[name]]
     replay.body = b"".join(writer.heartbeat() + frame if beating else frame for frame in frames)
 
 
 def prepare_whole(replay: Replay, name: str) -> None:
-    replay.body, replay.content_type = wire.encode_response(TOLD[name], ANSWERER, THINKING), "application/json"
+    replay.body, replay.content_type = wire.encode_response(EXPECTED[name], ANSWERER, THINKING), "application/json"
 
 
 @pytest.mark.parametrize("name", READABLE)
 def test_whole_answers(server: tuple[Replay, str], client: genai.Client, name: str) -> None:
     prepare_whole(server[0], name)
     reply = client.models.generate_content(model="m", contents="hi")
-    assert see([reply]) == expect(TOLD[name])
+    assert see([reply]) == expect(EXPECTED[name])
     assert reply.usage_metadata and reply.candidates
     assert reply.candidates[0].finish_reason == FINISHES.get(name, "STOP")
 
@@ -108,12 +113,12 @@ def test_whole_answers(server: tuple[Replay, str], client: genai.Client, name: s
 def test_streams(server: tuple[Replay, str], client: genai.Client, name: str, beating: bool) -> None:
     prepare(server[0], name, beating=beating)
     replies = list(client.models.generate_content_stream(model="m", contents="hi"))
-    assert see(replies) == expect(TOLD[name])
+    assert see(replies) == expect(EXPECTED[name])
     assert replies[-1].candidates and replies[-1].candidates[0].finish_reason == FINISHES.get(name, "STOP")
 
 
 @pytest.mark.parametrize("beating", [False, True])
-@pytest.mark.parametrize("name", ["text", "calls", "sealed"])
+@pytest.mark.parametrize("name", ["text", "calls", "signed"])
 def test_a_chat_keeps_the_turn(server: tuple[Replay, str], client: genai.Client, name: str, beating: bool) -> None:
     """A chat throws away a turn with a piece that it does not like, so its next request shows whether it likes ours."""
     prepare(server[0], name, beating=beating)
@@ -124,11 +129,11 @@ def test_a_chat_keeps_the_turn(server: tuple[Replay, str], client: genai.Client,
     assert path == "/v1/models/m:streamGenerateContent?alt=sse"
     messages = wire.decode_request(json.dumps(body).encode(), {"model": "m"}).conversation.messages
     assert [message.role for message in messages] == ["user", "assistant", "user"]
-    text, thought, calls = expect(TOLD[name])
+    text, thought, calls = expect(EXPECTED[name])
     turn = messages[1]
     assert turn.text == text and [(call.id, call.name) for call in turn.calls] == calls
-    if name == "sealed":
-        assert turn.parts[0] == Reasoning("hm", "SEAL", "openai_responses") and thought == "hm"
+    if name == "signed":
+        assert turn.parts[0] == Reasoning("hm", "SIGNATURE", "openai_responses") and thought == "hm"
 
 
 def test_a_failure_in_a_stream_is_raised(server: tuple[Replay, str], client: genai.Client) -> None:
@@ -173,7 +178,7 @@ def test_what_the_package_asks_is_read(server: tuple[Replay, str], client: genai
     assert system.text == "be brief" and user.text == "hi"
     assert turn.parts == (Reasoning("", "//77Pj4=", "gemini"), ToolCall("call_1", "f", '{"a":1}'))
     assert tool.parts == (ToolResult("call_1", "f", (Text("no"),), error=True),)
-    assert asked.conversation.choice == ToolChoice.one("f") and asked.conversation.limits.max_tokens == 5
+    assert asked.conversation.choice == ToolChoice.one("f") and asked.conversation.sampling.max_tokens == 5
     assert [dict(tool.parameters) for tool in asked.conversation.tools] == [
         {"type": "object", "properties": {}},
         {"type": "object", "properties": {"a": {"type": "string"}}},

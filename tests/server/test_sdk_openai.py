@@ -73,7 +73,7 @@ def ask_whole(client: OpenAI, model: str, messages: list[Any]) -> tuple[Message,
 
 
 def ask_streamed(client: OpenAI, model: str, messages: list[Any]) -> tuple[Message, str]:
-    """Joins the pieces as the documentation of the protocol says, without any help."""
+    """Joins the pieces as the documentation of the protocol describes, without the package."""
     message: Message = {"role": "assistant", "content": ""}
     calls: dict[int, Message] = {}
     finish, used = "", 0
@@ -260,22 +260,22 @@ def test_the_status_of_the_upstream_is_kept(
         assert "simulated model" in refused.value.message
 
 
-def test_a_retry_is_told_when(hermes: OpenAI) -> None:
+def test_retry_after_is_sent(hermes: OpenAI) -> None:
     with pytest.raises(RateLimitError) as refused:
         ask_streamed(hermes, "sim:hermes+http_429", ASKED)
     assert refused.value.response.headers["retry-after"] == "1"
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "expected"),
     [
         ("cut_mid_call", "The connection to the upstream broke"),
         ("error_after_first", "The simulated model has failed in the middle."),
         ("event_error", "The simulated model has failed in the middle."),
     ],
 )
-def test_an_answer_that_breaks_off_raises(fault: str, told: str, way: Way, hermes: OpenAI) -> None:
-    with pytest.raises(APIError, match=told):
+def test_an_answer_that_breaks_off_raises(fault: str, expected: str, way: Way, hermes: OpenAI) -> None:
+    with pytest.raises(APIError, match=expected):
         way(hermes, f"sim:hermes+{fault}", ASKED)
 
 

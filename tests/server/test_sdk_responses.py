@@ -19,15 +19,17 @@ from toolglot.wires.openai_responses.response_encoder import interject
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "m")
-PLAIN = ClientRequest(Conversation("m", ()), memory={"custom": frozenset(("apply_patch",)), "namespaces": {}})
+PLAIN = ClientRequest(
+    conversation=Conversation("m", ()), memory={"custom": frozenset(("apply_patch",)), "namespaces": {}}
+)
 PATCH = "*** Begin Patch\n*** End Patch\n"
-TOLD: dict[str, list[Event]] = {
+EXPECTED: dict[str, list[Event]] = {
     **ANSWERS,
     "custom": [*call(0, "apply_patch", json.dumps({"input": PATCH})), Finished("tool_calls")],
-    "sealed": [ReasoningDelta("hm"), ReasoningSigned("SEAL", "gemini"), *call(0), Finished("tool_calls")],
+    "signed": [ReasoningDelta("hm"), ReasoningSigned("SIGNATURE", "gemini"), *call(0), Finished("tool_calls")],
     "together": [*call(0, ended=False), *call(1, ended=False), CallEnded(0), CallEnded(1), Finished("tool_calls")],
 }
-READABLE = [name for name in TOLD if name not in ("error", "length", "cut_call", "filtered")]
+READABLE = [name for name in EXPECTED if name not in ("error", "length", "cut_call", "filtered")]
 
 
 @pytest.fixture(scope="module")
@@ -80,21 +82,21 @@ def see(response: Any) -> list[tuple[str, ...]]:
 def prepare(replay: Replay, name: str, *, whole: bool = False, beats: int = 0) -> None:
     writer = wire.open_encoder(ANSWERER, PLAIN)
     if whole:
-        replay.body, replay.content_type = wire.encode_response(TOLD[name], ANSWERER, PLAIN), "application/json"
+        replay.body, replay.content_type = wire.encode_response(EXPECTED[name], ANSWERER, PLAIN), "application/json"
         return
     replay.content_type = "text/event-stream"
     beat = b"".join(writer.heartbeat() for _ in range(beats))
     replay.body = beat + b"".join(
-        writer.write([event]) + (writer.heartbeat() if beats else b"") for event in TOLD[name][:-1]
+        writer.write([event]) + (writer.heartbeat() if beats else b"") for event in EXPECTED[name][:-1]
     )
-    replay.body += writer.write(TOLD[name][-1:])
+    replay.body += writer.write(EXPECTED[name][-1:])
 
 
 @pytest.mark.parametrize("name", READABLE)
 def test_whole_answers(server: tuple[Replay, str], client: OpenAI, name: str) -> None:
     prepare(server[0], name, whole=True)
     response = client.responses.create(model="m", input="hi")
-    assert sorted(see(response)) == sorted(expect(TOLD[name]))
+    assert sorted(see(response)) == sorted(expect(EXPECTED[name]))
     assert response.status == "completed" and response.usage is not None
 
 
@@ -104,12 +106,12 @@ def test_streams_and_the_stream_helper(server: tuple[Replay, str], client: OpenA
     prepare(server[0], name, beats=beats)
     *_, last = client.responses.create(model="m", input="hi", stream=True)
     assert last.type == "response.completed"
-    assert sorted(see(last.response)) == sorted(expect(TOLD[name]))
+    assert sorted(see(last.response)) == sorted(expect(EXPECTED[name]))
     with client.responses.stream(model="m", input="hi") as stream:
         seen = [event.type for event in stream]
         final = stream.get_final_response()
-    assert sorted(see(final)) == sorted(expect(TOLD[name])) and final.output_text == "".join(
-        text for kind, text in expect(TOLD[name]) if kind == "message"
+    assert sorted(see(final)) == sorted(expect(EXPECTED[name])) and final.output_text == "".join(
+        text for kind, text in expect(EXPECTED[name]) if kind == "message"
     )
     assert seen[0] == "response.created"
 
@@ -119,10 +121,10 @@ def test_answers_that_were_cut(server: tuple[Replay, str], client: OpenAI, name:
     prepare(server[0], name)
     *_, last = client.responses.create(model="m", input="hi", stream=True)
     assert last.type == "response.incomplete" and last.response.incomplete_details is not None
-    assert see(last.response) == expect(TOLD[name])
+    assert see(last.response) == expect(EXPECTED[name])
     prepare(server[0], name, whole=True)
     response = client.responses.create(model="m", input="hi")
-    assert response.status == "incomplete" and see(response) == expect(TOLD[name])
+    assert response.status == "incomplete" and see(response) == expect(EXPECTED[name])
 
 
 def test_a_failure_in_a_stream_is_raised(server: tuple[Replay, str], client: OpenAI) -> None:
@@ -145,7 +147,7 @@ def test_an_error_is_raised(server: tuple[Replay, str], client: OpenAI) -> None:
 
 def test_what_the_package_sends_back_is_read(server: tuple[Replay, str], client: OpenAI) -> None:
     """The output of one turn is the input of the next, as the package writes it."""
-    prepare(server[0], "sealed", whole=True)
+    prepare(server[0], "signed", whole=True)
     response = client.responses.create(model="m", input="hi")
     result: Any = {"type": "function_call_output", "call_id": "call_0", "output": "done"}
     history: Any = [{"role": "user", "content": "hi"}, *response.output, result]
@@ -158,15 +160,17 @@ def test_what_the_package_sends_back_is_read(server: tuple[Replay, str], client:
 
 
 @pytest.mark.parametrize("before", [0, 4])
-def test_a_word_inside_the_stream_of_another(server: tuple[Replay, str], client: OpenAI, before: int) -> None:
-    """A stream that is passed on has an identity of its own, which nobody else may touch."""
-    frames = [frame + b"\n\n" for frame in wire.open_encoder(ANSWERER, PLAIN).write(TOLD["call"]).split(b"\n\n")[:-1]]
+def test_an_interjection_in_a_relayed_stream(server: tuple[Replay, str], client: OpenAI, before: int) -> None:
+    """A relayed stream keeps its own ids, which must not change."""
+    frames = [
+        frame + b"\n\n" for frame in wire.open_encoder(ANSWERER, PLAIN).write(EXPECTED["call"]).split(b"\n\n")[:-1]
+    ]
     replay, passed = server[0], b"".join(frames[:before])
     replay.content_type = "text/event-stream"
     replay.body = passed + interject(None, begun=before > 0) + b"".join(frames[before:])
     with client.responses.stream(model="m", input="hi") as stream:
         list(stream)
-        assert see(stream.get_final_response()) == expect(TOLD["call"])
+        assert see(stream.get_final_response()) == expect(EXPECTED["call"])
     replay.body = passed + interject(Failed("upstream_closed", "gone"), begun=before > 0)
     with pytest.raises(APIError, match="gone"), client.responses.stream(model="m", input="hi") as stream:
         list(stream)

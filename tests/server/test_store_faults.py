@@ -62,7 +62,7 @@ async def start_streams(gate: Gate) -> list[asyncio.Task[Answer]]:
 
 
 def check_stream(answer: Answer) -> None:
-    _, calls, finish = answer.told
+    _, calls, finish = answer.joined
     assert (answer.status, calls, finish) == (200, [("read", '{"filePath":"package.json"}')], "tool_calls")
     assert answer.body.endswith(b"data: [DONE]\n\n")
 

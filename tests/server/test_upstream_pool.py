@@ -1,4 +1,4 @@
-"""The client for upstreams, against small servers that send exactly the bytes they are told to."""
+"""The client for upstreams, against small servers that send exactly the given bytes."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class Call:
     writer: asyncio.StreamWriter
     requests: list[bytes] = field(default_factory=list)
 
-    async def hear(self) -> bytes:
+    async def receive_request(self) -> bytes:
         head = await self.reader.readuntil(b"\r\n\r\n")
         length = next((line[15:] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), b"0")
         self.requests.append(head + await self.reader.readexactly(int(length)))
         return self.requests[-1]
 
-    async def say(self, *pieces: bytes) -> None:
+    async def send(self, *pieces: bytes) -> None:
         for piece in pieces:
             self.writer.write(piece)
             await self.writer.drain()
@@ -138,18 +138,18 @@ async def small(
         await asyncio.sleep(0.01)
 
 
-def says(*pieces: bytes) -> Serve:
+def responds(*pieces: bytes) -> Serve:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(*pieces)
+        await call.receive_request()
+        await call.send(*pieces)
 
     return serve
 
 
 async def serve_always(call: Call) -> None:
     while True:
-        await call.hear()
-        await call.say(FRAMES["length"])
+        await call.receive_request()
+        await call.send(FRAMES["length"])
 
 
 async def in_pieces(reply: UpstreamResponse) -> bytes:
@@ -177,7 +177,7 @@ async def nothing() -> None:
 @awaited
 async def test_every_kind_of_framing_is_read(frame: str, read: Callable[[UpstreamResponse], Awaitable[bytes]]) -> None:
     sent = FRAMES[frame]
-    async with small(says(sent)) as server, server.send() as reply:
+    async with small(responds(sent)) as server, server.send() as reply:
         assert reply.status == 200 and "x" not in reply.headers and "content-type" not in reply.headers
         assert await read(reply) == b"hello world"
 
@@ -187,7 +187,7 @@ async def test_every_kind_of_framing_is_read(frame: str, read: Callable[[Upstrea
 @awaited
 async def test_answers_may_be_cut_anywhere(frame: str, read: Callable[[UpstreamResponse], Awaitable[bytes]]) -> None:
     sent = FRAMES[frame]
-    async with small(says(*(sent[at : at + 1] for at in range(len(sent))))) as server, server.send() as reply:
+    async with small(responds(*(sent[at : at + 1] for at in range(len(sent))))) as server, server.send() as reply:
         assert await read(reply) == b"hello world"
 
 
@@ -197,7 +197,7 @@ async def test_an_answer_that_breaks_off_anywhere_is_an_error(frame: str) -> Non
     sent = FRAMES[frame]
     ends = len(sent) - 1 if frame != "trailers" else sent.index(b"\r\nContent-Type: late")
     for at in range(0, ends, 3):
-        async with small(says(sent[:at])) as server:
+        async with small(responds(sent[:at])) as server:
             with pytest.raises(UpstreamError, match="connection to the upstream broke"):
                 await server.ask()
             assert len(server.calls) == 1
@@ -208,8 +208,8 @@ async def test_an_answer_that_breaks_off_anywhere_is_an_error(frame: str) -> Non
 async def test_some_answers_have_no_body(status: bytes) -> None:
     async def serve(call: Call) -> None:
         while True:
-            await call.hear()
-            await call.say(b"HTTP/1.1 " + status + b"\r\nETag: x\r\n\r\n")
+            await call.receive_request()
+            await call.send(b"HTTP/1.1 " + status + b"\r\nETag: x\r\n\r\n")
 
     async with small(serve) as server:
         assert await server.ask() == await server.ask() == b""
@@ -218,14 +218,14 @@ async def test_some_answers_have_no_body(status: bytes) -> None:
 
 @awaited
 async def test_the_answer_to_head_has_no_body() -> None:
-    async with small(says(OK + b"Content-Length: 11\r\n\r\n")) as server, server.send("HEAD", body=None) as reply:
+    async with small(responds(OK + b"Content-Length: 11\r\n\r\n")) as server, server.send("HEAD", body=None) as reply:
         assert reply.headers["content-length"] == "11" and await reply.read() == b""
 
 
 @awaited
 async def test_redirects_are_answers() -> None:
     moved = b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 4\r\n\r\ngone"
-    async with small(says(moved)) as server, server.send() as reply:
+    async with small(responds(moved)) as server, server.send() as reply:
         assert (reply.status, reply.headers["location"], await reply.read()) == (302, "/elsewhere", b"gone")
 
 
@@ -250,8 +250,8 @@ async def test_redirects_are_answers() -> None:
 @awaited
 async def test_what_is_not_http_is_an_error(garbage: bytes) -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(garbage)
+        await call.receive_request()
+        await call.send(garbage)
         await call.is_left()
 
     async with small(serve) as server:
@@ -264,7 +264,7 @@ async def test_what_is_not_http_is_an_error(garbage: bytes) -> None:
 async def test_headers_up_to_the_limit_are_read() -> None:
     long = b"x" * (HEAD_LIMIT - 1000)
     async with (
-        small(says(OK + b"X: " + long, b"\r\nContent-Length: 2\r\n\r\n", b"ok")) as server,
+        small(responds(OK + b"X: " + long, b"\r\nContent-Length: 2\r\n\r\n", b"ok")) as server,
         server.send() as reply,
     ):
         assert len(reply.headers["x"]) == len(long) and await reply.read() == b"ok"
@@ -277,16 +277,16 @@ def test_only_what_is_not_body_counts_towards_the_limit(monkeypatch: pytest.Monk
     async def test() -> None:
         pieces = [piece for _ in range(50) for piece in (b"1\r\n", b"x", b"\r\n")]
         head = OK + b"Transfer-Encoding: chunked\r\n\r\n"
-        async with small(says(head, *pieces, b"0\r\n\r\n")) as server:
+        async with small(responds(head, *pieces, b"0\r\n\r\n")) as server:
             assert await server.ask() == b"x" * 50
 
     test()
 
 
 @awaited
-async def test_a_server_that_speaks_first_is_an_error() -> None:
+async def test_a_server_that_sends_before_the_request_is_an_error() -> None:
     async def serve(call: Call) -> None:
-        await call.say(b"220 mail ESMTP\r\n")
+        await call.send(b"220 mail ESMTP\r\n")
         await call.is_left()
 
     async with small(serve) as server:
@@ -314,7 +314,7 @@ def bare(text: bytes) -> bytes:
 async def test_packed_answers_are_unpacked(name: str, packed: bytes) -> None:
     head = OK + b"Content-Encoding: %b\r\nContent-Length: %d\r\n\r\n" % (name.encode(), len(packed))
     for pieces in ([head + packed], [head, *(packed[at : at + 1] for at in range(len(packed)))]):
-        async with small(says(*pieces)) as server, server.send() as reply:
+        async with small(responds(*pieces)) as server, server.send() as reply:
             assert await streamed(reply) == b"hello world"
 
 
@@ -333,7 +333,7 @@ async def test_packed_answers_are_unpacked(name: str, packed: bytes) -> None:
 )
 @awaited
 async def test_streams_are_known_by_type_or_beginning(head: bytes, pieces: Sequence[bytes], streamed: bool) -> None:
-    async with small(says(OK + head + b"\r\n", *pieces)) as server, server.send() as reply:
+    async with small(responds(OK + head + b"\r\n", *pieces)) as server, server.send() as reply:
         assert await reply.is_streamed() is streamed
         assert await reply.read() == b"".join(pieces)
 
@@ -341,9 +341,11 @@ async def test_streams_are_known_by_type_or_beginning(head: bytes, pieces: Seque
 # requests
 
 
-async def heard(method: str = "POST", url: str = "{url}", body: bytes | None = b"ask", **headers: str) -> list[str]:
-    """The lines of the request that a server hears."""
-    async with small(says(FRAMES["length"])) as server:
+async def received_lines(
+    method: str = "POST", url: str = "{url}", body: bytes | None = b"ask", **headers: str
+) -> list[str]:
+    """The lines of the request that a server receives."""
+    async with small(responds(FRAMES["length"])) as server:
         upstream = Upstream(base_url=server.url)
         place = url.format(url=server.url, port=server.url.rpartition(":")[2])
         async with server.pool.send(method, place, upstream, headers, body) as reply:
@@ -352,29 +354,35 @@ async def heard(method: str = "POST", url: str = "{url}", body: bytes | None = b
 
 
 @awaited
-async def test_a_request_is_sent_as_it_is_meant() -> None:
-    assert await heard("POST", "{url}/v1/a b/ü%20?k=1 2&x=%2F", Accept="text/event-stream", Id="7") == [
+async def test_a_request_is_sent_exactly() -> None:
+    assert await received_lines("POST", "{url}/v1/a b/ü%20?k=1 2&x=%2F", Accept="text/event-stream", Id="7") == [
         "POST /v1/a%20b/%C3%BC%20?k=1%202&x=%2F HTTP/1.1", "host: HERE", "Accept: text/event-stream", "Id: 7", "content-length: 3", "", "ask",
     ]  # fmt: skip
-    assert await heard("GET", body=None) == ["GET / HTTP/1.1", "host: HERE", "accept: */*", "", ""]
-    assert "content-length: 0" in await heard(body=b"")
-    assert await heard("GET", body=None, Host="other") == ["GET / HTTP/1.1", "accept: */*", "Host: other", "", ""]
+    assert await received_lines("GET", body=None) == ["GET / HTTP/1.1", "host: HERE", "accept: */*", "", ""]
+    assert "content-length: 0" in await received_lines(body=b"")
+    assert await received_lines("GET", body=None, Host="other") == [
+        "GET / HTTP/1.1",
+        "accept: */*",
+        "Host: other",
+        "",
+        "",
+    ]
 
 
 @awaited
 async def test_a_login_in_the_address_is_presented_unless_there_is_another() -> None:
     login = "http://me:s%40cret@127.0.0.1:{port}/"
-    assert f"authorization: Basic {b64encode(b'me:s@cret').decode()}" in await heard(url=login)
-    told = await heard(url=login, Authorization="Bearer x")
-    assert "Authorization: Bearer x" in told and not any("Basic" in line for line in told)
-    assert "host: HERE" in told
+    assert f"authorization: Basic {b64encode(b'me:s@cret').decode()}" in await received_lines(url=login)
+    received = await received_lines(url=login, Authorization="Bearer x")
+    assert "Authorization: Bearer x" in received and not any("Basic" in line for line in received)
+    assert "host: HERE" in received
 
 
 @awaited
 async def test_headers_cannot_break_out_of_their_line() -> None:
     for value in ("a\r\nX: y", "a\nX: y", "a\rb"):
         with pytest.raises(UpstreamError, match="line break"):
-            await heard(X=value)
+            await received_lines(X=value)
 
 
 def test_addresses_are_taken_apart() -> None:
@@ -389,7 +397,7 @@ def test_addresses_are_taken_apart() -> None:
 
 
 @awaited
-async def test_ipv6_is_spoken() -> None:
+async def test_ipv6_is_supported() -> None:
     try:
         async with small(serve_always, host="::1") as server:
             assert await server.ask() == b"hello world"
@@ -402,7 +410,7 @@ async def test_an_answer_may_come_before_the_request_has_gone() -> None:
     """Then the rest of the request is still under way, and the connection is of no more use."""
 
     async def serve(call: Call) -> None:
-        await call.say(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig")
+        await call.send(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig")
         await asyncio.sleep(0.2)
 
     async with small(serve) as server:
@@ -428,7 +436,7 @@ async def test_a_connection_is_used_again() -> None:
 @pytest.mark.parametrize("frame", ["close", "until the end", "old"])
 @awaited
 async def test_a_connection_that_will_close_is_not_used_again(frame: str) -> None:
-    async with small(says(FRAMES[frame])) as server:
+    async with small(responds(FRAMES[frame])) as server:
         assert await server.ask() == await server.ask() == b"hello world"
         assert len(server.calls) == 2
 
@@ -436,10 +444,10 @@ async def test_a_connection_that_will_close_is_not_used_again(frame: str) -> Non
 @pytest.mark.parametrize("surplus", [FRAMES["length"], b"x"])
 @pytest.mark.parametrize("later", [False, True])
 @awaited
-async def test_a_connection_that_says_more_than_it_was_asked_is_not_used_again(surplus: bytes, later: bool) -> None:
+async def test_a_connection_with_unexpected_data_is_not_reused(surplus: bytes, later: bool) -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(*([FRAMES["length"], surplus] if later else [FRAMES["length"] + surplus]))
+        await call.receive_request()
+        await call.send(*([FRAMES["length"], surplus] if later else [FRAMES["length"] + surplus]))
         await call.is_left()
 
     async with small(serve) as server:
@@ -455,8 +463,8 @@ async def test_a_connection_that_says_more_than_it_was_asked_is_not_used_again(s
 @awaited
 async def test_of_a_header_that_is_given_twice_the_first_counts() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(b"HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n")
+        await call.receive_request()
+        await call.send(b"HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n")
 
     async with small(serve) as server, server.send() as reply:
         assert reply.headers == {"x-a": "1", "content-length": "0"}
@@ -465,10 +473,10 @@ async def test_of_a_header_that_is_given_twice_the_first_counts() -> None:
 @awaited
 async def test_a_trailer_is_no_header_of_the_next_answer() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(FRAMES["trailers"])
-        await call.hear()
-        await call.say(FRAMES["length"])
+        await call.receive_request()
+        await call.send(FRAMES["trailers"])
+        await call.receive_request()
+        await call.send(FRAMES["length"])
 
     async with small(serve) as server:
         assert await server.ask() == b"hello world"
@@ -481,10 +489,10 @@ async def test_a_trailer_is_no_header_of_the_next_answer() -> None:
 @awaited
 async def test_a_connection_that_was_closed_meanwhile_is_made_anew(seen: bool) -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(FRAMES["length"])
+        await call.receive_request()
+        await call.send(FRAMES["length"])
         if not seen:
-            await call.hear()  # it closes with the second request
+            await call.receive_request()  # it closes with the second request
 
     async with small(serve) as server:
         assert await server.ask() == b"hello world"
@@ -494,12 +502,12 @@ async def test_a_connection_that_was_closed_meanwhile_is_made_anew(seen: bool) -
 
 
 @awaited
-async def test_nothing_is_asked_twice_once_a_word_was_heard() -> None:
+async def test_no_request_is_repeated_after_the_first_byte_of_a_response() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(FRAMES["length"])
-        await call.hear()
-        await call.say(b"HTTP/1.1 200")
+        await call.receive_request()
+        await call.send(FRAMES["length"])
+        await call.receive_request()
+        await call.send(b"HTTP/1.1 200")
 
     async with small(serve) as server:
         await server.ask()
@@ -510,7 +518,7 @@ async def test_nothing_is_asked_twice_once_a_word_was_heard() -> None:
 
 @awaited
 async def test_a_new_connection_that_closes_is_not_tried_again() -> None:
-    async with small(says()) as server:
+    async with small(responds()) as server:
         with pytest.raises(UpstreamError, match="before it answered"):
             await server.ask()
         assert len(server.calls) == 1
@@ -550,8 +558,8 @@ async def test_a_connection_that_was_lost_before_it_was_used_is_an_error() -> No
 @awaited
 async def test_silence_is_not_asked_again() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(FRAMES["length"])
+        await call.receive_request()
+        await call.send(FRAMES["length"])
         await call.is_left()
 
     async with small(serve, read_timeout=0.1) as server:
@@ -583,8 +591,8 @@ def test_idle_connections_are_given_up(pool: bool, monkeypatch: pytest.MonkeyPat
 async def test_many_are_asked_at_once() -> None:
     async def serve(call: Call) -> None:
         while True:
-            await call.hear()
-            await call.say(OK, b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", b"0\r\n\r\n")
+            await call.receive_request()
+            await call.send(OK, b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", b"0\r\n\r\n")
 
     async with small(serve) as server:
         assert await asyncio.gather(*(server.ask() for _ in range(50))) == [b"hello"] * 50
@@ -595,13 +603,13 @@ async def test_many_are_asked_at_once() -> None:
 
 @pytest.mark.parametrize("when", ["before", "in the middle", "streaming"])
 @awaited
-async def test_who_leaves_early_ends_the_connection(when: str) -> None:
+async def test_leaving_a_response_early_closes_the_connection(when: str) -> None:
     left = asyncio.Event()
 
     async def serve(call: Call) -> None:
-        await call.hear()
+        await call.receive_request()
         if when != "before":
-            await call.say(OK + b"Content-Length: 11\r\n\r\nhello")
+            await call.send(OK + b"Content-Length: 11\r\n\r\nhello")
         if await call.is_left():
             left.set()
 
@@ -626,15 +634,15 @@ async def test_who_leaves_early_ends_the_connection(when: str) -> None:
 def test_leaving_in_the_moment_in_which_the_head_comes_leaves_no_connection(
     body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The task is cancelled after the head was read and before it could go on: nobody has the reply."""
+    """The task is cancelled after the head was read and before it could continue: no task owns the response."""
     head_came = UpstreamResponse.on_headers_complete
 
     async def test() -> None:
         left = asyncio.Event()
 
         async def serve(call: Call) -> None:
-            await call.hear()
-            await call.say(OK + b"Content-Length: 11\r\n\r\n" + body)
+            await call.receive_request()
+            await call.send(OK + b"Content-Length: 11\r\n\r\n" + body)
             if await call.is_left():
                 left.set()
 
@@ -667,7 +675,7 @@ def test_leaving_in_the_moment_in_which_the_head_comes_leaves_no_connection(
 
 
 @awaited
-async def test_who_cannot_be_reached_is_told_apart() -> None:
+async def test_connection_errors_are_distinguished() -> None:
     async with small(serve_always) as server:
         pass
     for url in (server.url, "http://nowhere.invalid"):
@@ -680,8 +688,8 @@ async def test_who_cannot_be_reached_is_told_apart() -> None:
 @awaited
 async def test_silence_is_given_up(sent: bytes) -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(sent)
+        await call.receive_request()
+        await call.send(sent)
         await call.is_left()
 
     async with small(serve, read_timeout=0.1) as server:
@@ -692,12 +700,12 @@ async def test_silence_is_given_up(sent: bytes) -> None:
 @awaited
 async def test_slow_is_not_silent() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
+        await call.receive_request()
         head, end, body = FRAMES["length"].partition(b"\r\n\r\n")
-        await call.say(head + end)
+        await call.send(head + end)
         for at in range(len(body)):
             await asyncio.sleep(0.05)
-            await call.say(body[at : at + 1])
+            await call.send(body[at : at + 1])
 
     async with small(serve, read_timeout=0.3) as server:
         assert await server.ask() == b"hello world"
@@ -706,10 +714,10 @@ async def test_slow_is_not_silent() -> None:
 @awaited
 async def test_a_head_must_come_whole_in_time() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
+        await call.receive_request()
         with suppress(ConnectionError):
             for at in range(len(FRAMES["length"])):
-                await call.say(FRAMES["length"][at : at + 1])
+                await call.send(FRAMES["length"][at : at + 1])
                 await asyncio.sleep(0.05)
 
     async with small(serve, read_timeout=0.2) as server:
@@ -720,8 +728,8 @@ async def test_a_head_must_come_whole_in_time() -> None:
 @awaited
 async def test_a_shorter_patience_counts_on_a_kept_connection() -> None:
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(FRAMES["length"])
+        await call.receive_request()
+        await call.send(FRAMES["length"])
         await call.is_left()
 
     async with small(serve, read_timeout=60) as server:
@@ -736,7 +744,7 @@ async def test_a_shorter_patience_counts_on_a_kept_connection() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Key and certificate for ``localhost``, signed by nobody else."""
+    """Key and certificate for ``localhost``, self-signed."""
     path = tmp_path_factory.mktemp("tls") / "both.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     names = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(path), "-out", f"{path}.crt"]
@@ -755,7 +763,7 @@ def server_side(certificate: Path) -> ssl.SSLContext:
 
 
 @awaited
-async def test_tls_is_spoken_with_those_who_can_be_trusted(certificate: Path) -> None:
+async def test_tls_connects_to_trusted_servers(certificate: Path) -> None:
     async with small(serve_always, tls=server_side(certificate)) as server:
         server.pool._tls.load_verify_locations(certificate)
         server.url = server.url.replace("127.0.0.1", "localhost")
@@ -767,7 +775,7 @@ async def test_tls_is_spoken_with_those_who_can_be_trusted(certificate: Path) ->
 
 
 @awaited
-async def test_a_certificate_that_nobody_signed_is_refused(certificate: Path) -> None:
+async def test_a_self_signed_certificate_is_refused(certificate: Path) -> None:
     async with small(serve_always, tls=server_side(certificate)) as server:
         server.url = server.url.replace("127.0.0.1", "localhost")
         with pytest.raises(UnreachableError, match=r"certificate of .* was refused: self.signed"):
@@ -776,9 +784,9 @@ async def test_a_certificate_that_nobody_signed_is_refused(certificate: Path) ->
 
 
 @awaited
-async def test_tls_is_not_spoken_with_a_plain_server() -> None:
+async def test_tls_fails_with_a_plain_server() -> None:
     async def serve(call: Call) -> None:
-        await call.say(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await call.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
     async with small(serve) as server:
         server.url = server.url.replace("http:", "https:")
@@ -800,15 +808,15 @@ async def test_an_upstream_that_never_shakes_hands_is_silent() -> None:
 # streaming
 
 
-async def speak(call: Call, words: Sequence[bytes], go_on: asyncio.Event) -> None:
+async def serve_tls(call: Call, words: Sequence[bytes], go_on: asyncio.Event) -> None:
     """Every word in a read of its own, in several chunks."""
-    await call.hear()
-    await call.say(OK + b"Transfer-Encoding: chunked\r\n\r\n")
+    await call.receive_request()
+    await call.send(OK + b"Transfer-Encoding: chunked\r\n\r\n")
     for word in words:
         await go_on.wait()
         go_on.clear()
-        await call.say(b"".join(b"1\r\n%c\r\n" % char for char in word))
-    await call.say(b"0\r\n\r\n")
+        await call.send(b"".join(b"1\r\n%c\r\n" % char for char in word))
+    await call.send(b"0\r\n\r\n")
 
 
 async def pour_words(
@@ -822,7 +830,7 @@ async def pour_words(
         go_on.set()
         return enough
 
-    async with small(lambda call: speak(call, words, go_on)) as server, server.send() as reply:
+    async with small(lambda call: serve_tls(call, words, go_on)) as server, server.send() as reply:
         go_on.set()
         taken.append(await reply.read_chunk())
         go_on.set()
@@ -867,7 +875,7 @@ async def test_nothing_is_handed_on_once_the_pouring_has_ended() -> None:
     async def fail() -> None:
         raise ConnectionResetError
 
-    async with small(says(OK + b"\r\n", b"one", b"two", b"three")) as server, server.send() as reply:
+    async with small(responds(OK + b"\r\n", b"one", b"two", b"three")) as server, server.send() as reply:
         with pytest.raises(ConnectionResetError):
             await reply.stream_to(take, fail)
         seen = len(taken)
@@ -883,8 +891,8 @@ async def test_a_taker_that_fails_ends_the_pouring(kept: bool) -> None:
     left = asyncio.Event()
 
     async def serve(call: Call) -> None:
-        await call.hear()
-        await call.say(OK + b"Content-Length: 11\r\n\r\n", b"hello")
+        await call.receive_request()
+        await call.send(OK + b"Content-Length: 11\r\n\r\n", b"hello")
         await call.is_left()
         left.set()
 
@@ -900,7 +908,7 @@ async def test_a_taker_that_fails_ends_the_pouring(kept: bool) -> None:
 async def test_what_came_before_the_end_is_handed_on_before_the_error() -> None:
     for sent in (OK + b"Content-Length: 11\r\n\r\nhello", OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz"):
         taken: list[bytes] = []
-        async with small(says(sent)) as server:
+        async with small(responds(sent)) as server:
             with pytest.raises(UpstreamError):
                 async with server.send() as reply:
                     await reply.stream_to(taken.append, nothing)
@@ -908,10 +916,10 @@ async def test_what_came_before_the_end_is_handed_on_before_the_error() -> None:
 
 
 async def give(call: Call, size: int, given: list[int]) -> None:
-    await call.hear()
-    await call.say(OK + b"Content-Length: %d\r\n\r\n" % size)
+    await call.receive_request()
+    await call.send(OK + b"Content-Length: %d\r\n\r\n" % size)
     for _ in range(size // 10_000):
-        await call.say(b"x" * 10_000)
+        await call.send(b"x" * 10_000)
         given[0] += 10_000
 
 
@@ -919,7 +927,7 @@ SIZE = 40_000_000
 
 
 @awaited
-async def test_who_pours_slowly_holds_the_upstream_up() -> None:
+async def test_a_slow_consumer_causes_back_pressure() -> None:
     given, taken, gate = [0], [0], asyncio.Event()
 
     async def drain() -> None:
@@ -939,7 +947,7 @@ async def test_who_pours_slowly_holds_the_upstream_up() -> None:
 
 
 @awaited
-async def test_who_reads_slowly_holds_the_upstream_up() -> None:
+async def test_a_slow_reader_causes_back_pressure() -> None:
     given = [0]
     async with small(lambda call: give(call, SIZE, given), read_timeout=0.1) as server, server.send() as reply:
         assert not await reply.is_streamed()
@@ -963,8 +971,8 @@ async def test_a_long_answer_is_read_whole() -> None:
 async def test_a_connection_that_was_held_up_is_used_again() -> None:
     async def serve(call: Call) -> None:
         while True:
-            await call.hear()
-            await call.say(OK + b"Content-Length: 200000\r\n\r\n" + b"x" * 200_000)
+            await call.receive_request()
+            await call.send(OK + b"Content-Length: 200000\r\n\r\n" + b"x" * 200_000)
 
     async with small(serve) as server:
         for _ in range(3):

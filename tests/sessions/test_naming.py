@@ -32,7 +32,7 @@ class Agent:
         answer = await self.gate.ask(body, **self.headers)
         if answer.status == 200:
             if self.stream:
-                text, calls, _ = answer.told
+                text, calls, _ = answer.joined
                 made = [
                     {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": arguments}}
                     for n, (name, arguments) in enumerate(calls)

@@ -1,5 +1,4 @@
-"""Editors as clients have them, small ones of our own, written after what the tools are known to do: they change a text,
-or refuse."""
+"""Small editors that behave as the tools of clients are documented: they change a text, or refuse."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from typing import Any
 
 
 class Refused(Exception):
-    """The tool says no."""
+    """The tool refuses."""
 
 
 def swap(file: str, old: str, new: str, every: bool = False) -> str:

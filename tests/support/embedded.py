@@ -24,7 +24,7 @@ needs_model = pytest.mark.skipif(bool(reason_to_skip()), reason=reason_to_skip()
 
 
 def ask(base_url: str, messages: list[dict[str, Any]], **settings: Any) -> str:
-    """What the model at this address says, always the same."""
+    """The answer of the model at this address, always the same."""
     asked = {"messages": messages, "temperature": 0, "max_tokens": 64} | settings
     request = urllib.request.Request(
         f"{base_url}/chat/completions", json.dumps(asked).encode(), {"Content-Type": "application/json"}

@@ -33,8 +33,8 @@ def check(text: str, seed: int, *, truncated: bool = False) -> None:
         or (isinstance(event, TextDelta | ReasoningDelta) and event.text.strip())
         for event in events
     )
-    said = text.replace("<think>", "").replace("</think>", "")  # marks that hold nothing
-    assert kept or not said.strip(), f"everything is lost: {text!r}"
+    answer_text = text.replace("<think>", "").replace("</think>", "")  # marks that hold nothing
+    assert kept or not answer_text.strip(), f"everything is lost: {text!r}"
     for call in toolglot.read(text, **options).calls:
         assert isinstance(json.loads(call.arguments), dict), call
 

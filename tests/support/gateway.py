@@ -55,7 +55,7 @@ class Answer:
         return [json.loads(frame[6:]) for frame in frames if frame.startswith("data: {")]
 
     @property
-    def told(self) -> tuple[str, list[tuple[str, str]], str | None]:
+    def joined(self) -> tuple[str, list[tuple[str, str]], str | None]:
         """Text, calls and finish reason of a streamed answer, as a client joins them."""
         text, finish = "", None
         calls: dict[int, list[str]] = {}
@@ -72,7 +72,7 @@ class Answer:
 
 @dataclass
 class Gate:
-    """A running gateway. ``record`` tells what its upstream was asked."""
+    """A running gateway. ``record`` has the requests to its upstream."""
 
     address: str
     record: RequestLog

@@ -1,4 +1,4 @@
-"""The straight line without a network: one client wire, one upstream wire, and what lies between them."""
+"""A gateway without a network: one client wire, one upstream wire, and the exchange between them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Line:
         settings = load({"base_url": base_url, "mode": mode, "state_dir": "none", **more}, {})
         self.settings = replace(settings, upstreams=(replace(settings.upstreams[0], wire=upstream),))
         self.clock = Clock()
-        self.knowledge: Capabilities = load_capabilities(self.settings, self.clock)
+        self.capabilities: Capabilities = load_capabilities(self.settings, self.clock)
         self.client, self.upstream = all_wires()[client], all_wires()[upstream]
         self.source = Source(self.clock, new_ids())
 
@@ -72,12 +72,17 @@ class Line:
     def open(self, body: bytes, stream: bool, owner: str = "k") -> Exchange:
         path = path_of(self.client.name, stream)
         watch = Telemetry().begin("r", self.client.name)
-        context = GatewayContext(self.settings, self.source, self.knowledge)
+        context = GatewayContext(self.settings, self.source, self.capabilities)
         return open_exchange(IncomingRequest(self.client, body, watch, path, key=owner), context)
 
     def answer(self, exchange: Exchange, events: Sequence[Event]) -> list[Event]:
         """What the client reads of an answer."""
-        asked = ClientRequest(Conversation("m", ()), exchange.streamed, True, memory={"thoughts": True, "list": False})
+        asked = ClientRequest(
+            conversation=Conversation("m", ()),
+            stream=exchange.streamed,
+            wants_usage=True,
+            memory={"thoughts": True, "list": False},
+        )
         answerer = ResponseIdentity("1", 1234567890, "m")
         if not exchange.streamed:
             return self.carry(exchange, self.upstream.encode_response(events, answerer, asked))

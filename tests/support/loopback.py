@@ -1,4 +1,4 @@
-"""The simulated model and a gateway on loopback ports, beside a test that blocks: they run in a thread of their own."""
+"""The simulated model and a gateway on loopback ports, for tests that block: they run in another thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server on loopback that answers every model name with the events of that name, in the words of one wire."""
+"""A server on loopback that answers every model name with the events of that name, in one wire."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from toolglot.core.events import (
 )
 from toolglot.wires.protocol import ResponseIdentity, Wire
 
-USED = Usage(11, 7, 18)
+USED = Usage(input_tokens=11, output_tokens=7, total_tokens=18)
 
 
 def call(index: int, name: str, *fragments: str) -> list[Event]:
@@ -45,7 +45,7 @@ ANSWERS: Mapping[str, list[Event]] = {
 
 
 WRITTEN = '<tool_call>\n{"name": "read", "arguments": {"filePath": "package.json"}}\n</tool_call>'
-SPOKEN: Mapping[str, list[Event]] = {
+WIRES: Mapping[str, list[Event]] = {
     "written": [TextDelta("Now. "), *(TextDelta(letter) for letter in WRITTEN), Finished("stop", USED)],
 }
 """Answers of a model that writes its calls as text."""
@@ -57,27 +57,27 @@ def replaying(wire: Any) -> web.Application:
     """The server; what it is asked stands in ``app[SEEN]``."""
     app = web.Application()
     app[SEEN] = []
-    spoken = cast("Wire", wire)
+    rendered = cast("Wire", wire)
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        asked = spoken.decode_request(await request.read(), {**request.query, **request.match_info})
+        asked = rendered.decode_request(await request.read(), {**request.query, **request.match_info})
         app[SEEN].append(asked.conversation)
-        events = {**ANSWERS, **SPOKEN}[asked.conversation.model]
+        events = {**ANSWERS, **WIRES}[asked.conversation.model]
         answerer = ResponseIdentity("0123", 1234567890, asked.conversation.model)
         if not asked.stream:
             if isinstance(events[-1], Failed):
-                body = spoken.encode_error(UpstreamError(events[-1].message))
+                body = rendered.encode_error(UpstreamError(events[-1].message))
                 return web.Response(status=502, body=body, content_type="application/json")
-            return web.Response(body=spoken.encode_response(events, answerer, asked), content_type="application/json")
-        response = web.StreamResponse(headers={"Content-Type": spoken.stream_type})
+            return web.Response(body=rendered.encode_response(events, answerer, asked), content_type="application/json")
+        response = web.StreamResponse(headers={"Content-Type": rendered.stream_type})
         await response.prepare(request)
-        writer = spoken.open_encoder(answerer, asked)
+        writer = rendered.open_encoder(answerer, asked)
         await response.write(writer.heartbeat())
         for event in events:
             await response.write(writer.write([event]))
         await response.write_eof()
         return response
 
-    for route in {*spoken.routes, "/v1" + spoken.locate("{model}", stream=True).partition("?")[0]}:
+    for route in {*rendered.routes, "/v1" + rendered.locate("{model}", stream=True).partition("?")[0]}:
         app.router.add_post(route, answer)
     return app

@@ -5,7 +5,7 @@ A sample lies in ``dialects/<dialect>/<slug>.md`` and looks like this::
     # Wrong closer
 
     - kind: malformed
-    - tools: house
+    - tools: agent
     - why: The block is closed by a tag of another kind.
 
     ## Written
@@ -29,7 +29,7 @@ A sample lies in ``dialects/<dialect>/<slug>.md`` and looks like this::
     Looking.
     ```
 
-    ### Reasoning            (nothing is said about reasoning where this part is missing)
+    ### Reasoning            (reasoning is not compared if this part is missing)
     ### Rejected `truncated` (one part per rejected call, with its raw text)
 
 Fields: ``kind`` is ``canonical`` (arguments must agree to the byte) or ``malformed`` (their values and key order must
@@ -41,7 +41,7 @@ closing fence belongs to the fence, so a text that ends in a line break shows an
 or Git would not keep (CR, control characters, lone surrogates, a byte order mark) is shown in a fence marked ``escaped``:
 there ``\\r``, ``\\xNN``, ``\\uNNNN`` and ``\\\\`` stand for the character.
 
-``pytest --update-samples`` rewrites the part under ``## Read`` with what the reader makes of the text today.
+``pytest --update-samples`` rewrites the part under ``## Read`` where the reader makes something else of the text today.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def parse_sample(path: Path) -> Sample:
     rejected: list[tuple[str, str]] = []
     parts: dict[str, str] = {}
     title = heading = ""
-    for kind, value in _blocks(path.read_bytes().decode("utf-8", "surrogatepass"), path):
+    for kind, value in _blocks(iter(path.read_bytes().decode("utf-8", "surrogatepass").split("\n")), path):
         mark = re.fullmatch(r"(Call|Rejected) `(.*)`", heading)
         match kind:
             case "title":
@@ -197,9 +197,8 @@ def parse_sample(path: Path) -> Sample:
     )
 
 
-def _blocks(source: str, path: Path) -> Iterator[tuple[str, str]]:
+def _blocks(lines: Iterator[str], path: Path) -> Iterator[tuple[str, str]]:
     """The file as (kind, value) pairs; what is neither title, heading, field nor fence is a remark."""
-    lines = iter(source.split("\n"))
     for line in lines:
         if fence := re.fullmatch(r"(`{3,})([\w -]*)", line):
             yield "fence", _fence_body(lines, fence, path)
@@ -248,27 +247,61 @@ def render_sample(sample: Sample) -> str:
     if sample.options:
         fields.append(f"- options: {json.dumps(sample.options)}")
     fields.append(f"- why: {sample.why}")
-    parts = [f"# {sample.title}\n", "\n".join(fields) + "\n", "## Written\n", _fenced(sample.text), "## Read\n"]
-    for name, arguments in sample.expected.calls:
+    parts = [f"# {sample.title}\n", "\n".join(fields) + "\n", "## Written\n", _fenced(sample.text)]
+    return "\n".join([*parts, _render_expected(sample.expected)])
+
+
+def _render_expected(expected: Expected) -> str:
+    parts = ["## Read\n"]
+    for name, arguments in expected.calls:
         parts += [f"### Call `{name}`\n", _fenced(arguments, "json")]
-    if sample.expected.text:
-        parts += ["### Text\n", _fenced(sample.expected.text)]
-    if sample.expected.reasoning is not None:
-        parts += ["### Reasoning\n", _fenced(sample.expected.reasoning)]
-    for reason, raw in sample.expected.rejected:
+    if expected.text:
+        parts += ["### Text\n", _fenced(expected.text)]
+    if expected.reasoning is not None:
+        parts += ["### Reasoning\n", _fenced(expected.reasoning)]
+    for reason, raw in expected.rejected:
         parts += [f"### Rejected `{reason}`\n", _fenced(raw)]
     return "\n".join(parts)
 
 
-def update_sample(sample: Sample) -> None:
-    """Write into the sample's file what the reader makes of its text today."""
+# Compare with what is read today
+
+
+def read_sample(sample: Sample) -> Expected:
+    """What the reader makes of the text today."""
     tools = load_tools(sample.tools)
     reading = toolglot.read(sample.text, tools=tools, truncated=sample.truncated, **sample.options)
-    expected = Expected(
+    return Expected(
         calls=tuple((call.name, call.arguments) for call in reading.calls),
         text=reading.text,
         reasoning=reading.reasoning or None,
         rejected=tuple((str(rejected.reason), rejected.raw) for rejected in reading.rejected),
     )
-    source = render_sample(replace(sample, expected=expected))
-    sample.path.write_bytes(source.encode("utf-8", "surrogatepass"))
+
+
+def comparable(sample: Sample, expected: Expected) -> Expected:
+    """What a sample holds the reader to: whitespace in text does not count, nor reasoning where the sample has none, nor
+    the spelling of arguments in a malformed sample."""
+    calls = expected.calls
+    if not sample.canonical:
+        calls = tuple((name, json.dumps(json.loads(arguments))) for name, arguments in calls)
+    reasoning = None if sample.expected.reasoning is None else squeeze(expected.reasoning or "")
+    return replace(expected, calls=calls, text=squeeze(expected.text), reasoning=reasoning)
+
+
+def update_sample(sample: Sample) -> None:
+    """Write what the reader makes of the text today under ``## Read`` of the sample's file.
+
+    A file that agrees with the reader, and the part above ``## Read``, stay as they are, byte for byte.
+    """
+    read = read_sample(sample)
+    if comparable(sample, read) == comparable(sample, sample.expected):
+        return
+    source = sample.path.read_bytes().decode("utf-8", "surrogatepass").split("\n")
+    lines = iter(source)
+    for block in _blocks(lines, sample.path):
+        if block == ("heading", "Read"):
+            break
+    below = len(list(lines)) + 1
+    updated = "\n".join([*source[:-below], _render_expected(read)])
+    sample.path.write_bytes(updated.encode("utf-8", "surrogatepass"))

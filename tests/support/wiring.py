@@ -26,15 +26,15 @@ from toolglot.sim.server import running
 from toolglot.wires.protocol import ResponseDecoder
 
 PATH = '{"path":"ä\\n"}'
-USAGE = Usage(11, 7, 18)
+USAGE = Usage(input_tokens=11, output_tokens=7, total_tokens=18)
 
 
 def call(index: int, name: str = "read", arguments: str = PATH, *, ended: bool = True) -> list[Event]:
     """A call in small pieces."""
     pieces = [arguments[at : at + 5] for at in range(0, len(arguments), 5)]
-    told: list[Event] = [CallStarted(index, f"call_{index}", name)]
-    told += [CallArguments(index, piece) for piece in pieces]
-    return [*told, CallEnded(index)] if ended else told
+    events: list[Event] = [CallStarted(index, f"call_{index}", name)]
+    events += [CallArguments(index, piece) for piece in pieces]
+    return [*events, CallEnded(index)] if ended else events
 
 
 ANSWERS: dict[str, list[Event]] = {

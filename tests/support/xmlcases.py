@@ -191,12 +191,12 @@ def _write_element(random: Random, parameter: ClientParameter, marks: list[str])
 
 
 def deliver(client: XmlClient, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[str]:
-    """The text that the client is told of an answer of a text model, piece by piece."""
-    return [event.text for event in tell_answer(client, pieces, model, finish) if isinstance(event, TextDelta)]
+    """The text that the client receives of an answer of a text model, piece by piece."""
+    return [event.text for event in deliver_answer(client, pieces, model, finish) if isinstance(event, TextDelta)]
 
 
-def tell_answer(client: XmlClient, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[Event]:
-    """What the client is told of an answer of a text model.
+def deliver_answer(client: XmlClient, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[Event]:
+    """The events that the client receives of an answer of a text model.
 
     Args:
         pieces: the answer as it comes.
@@ -207,4 +207,4 @@ def tell_answer(client: XmlClient, pieces: Iterable[str], model: str = "qwen3", 
     watch = RequestRecorder("req", "openai_chat", 0, 0, lambda: 0.0)
     rendition = XmlDelivery(ResponseRenderer(client, model), reader, watch, DeliveryPlan())
     events: list[Event] = [*map(TextDelta, pieces), Finished(finish)]
-    return [told for event in events for told in rendition.deliver([event])]
+    return [received for event in events for received in rendition.deliver([event])]

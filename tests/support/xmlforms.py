@@ -1,4 +1,4 @@
-"""The forms in which the prompts of XML clients document their tools, with values of our own.
+"""The forms in which the prompts of XML clients document their tools, with invented values.
 
 Each row is the text of a call, and what the client's tool must be given by it. ``ROO`` is for all versions of Roo and
 for Kilo, as far as they have the tool; ``KILO`` and ``CLINE`` for those.
@@ -29,8 +29,8 @@ def element(tool: str, inside: str) -> str:
 DIFF = "<<<<<<< SEARCH\n:start_line:3\n-------\nif (a < b) {\n=======\nif (a <= b) {\n>>>>>>> REPLACE"
 TWO_BLOCKS = f"{DIFF}\n\n{DIFF.replace(':3', ':30')}"
 CLINE_DIFF = "------- SEARCH\nif (a < b) {\n=======\nif (a <= b) {\n+++++++ REPLACE"
-TODOS = "[x] Look at the cart\n[-] Write a test\n[ ] Mend it"
-PROGRESS = "- [x] Look at the cart\n- [ ] Mend it"
+TODOS = "[x] Look at the cart\n[-] Write a test\n[ ] Fix it"
+PROGRESS = "- [x] Look at the cart\n- [ ] Fix it"
 CODE = "export function total(a: number[]): number {\n  return a.length < 1 ? 0 : a[0] && 1\n}\n"
 PATCH = "*** Begin Patch\n*** Update File: src/cart.ts\n@@\n-a < b\n+a <= b\n*** End Patch"
 WRITTEN = f"<path>src/cart.ts</path>\n<content>\n{CODE}\n</content>"
@@ -212,12 +212,12 @@ ROO = (
     ),
     Form(element("switch_mode", "<mode_slug>ask</mode_slug>"), {"mode_slug": "ask"}),
     Form(
-        element("new_task", "<mode>code</mode>\n<message>Mend the total.</message>"),
-        {"mode": "code", "message": "Mend the total."},
+        element("new_task", "<mode>code</mode>\n<message>Fix the total.</message>"),
+        {"mode": "code", "message": "Fix the total."},
     ),
     Form(
-        element("new_task", f"<mode>code</mode>\n<message>Mend it</message>\n<todos>\n{TODOS}\n</todos>"),
-        {"mode": "code", "message": "Mend it", "todos": TODOS},
+        element("new_task", f"<mode>code</mode>\n<message>Fix it</message>\n<todos>\n{TODOS}\n</todos>"),
+        {"mode": "code", "message": "Fix it", "todos": TODOS},
     ),
     Form(element("update_todo_list", f"<todos>\n{TODOS}\n</todos>"), {"todos": TODOS}),
     Form(element("fetch_instructions", "<task>create_mode</task>"), {"task": "create_mode"}),

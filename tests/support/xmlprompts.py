@@ -1,6 +1,6 @@
-"""System prompts in the layouts of XML clients, made from tables; the words are ours, only the layout is theirs.
+"""System prompts in the layouts of XML clients, made from tables; the text is ours, only the layout is theirs.
 
-``documented`` tells for each prompt what it says: the tools, their parameters, and which of those are required.
+``documented`` lists for each prompt the tools, their parameters, and which of those are required.
 """
 
 from __future__ import annotations
@@ -501,7 +501,7 @@ SERVERS: Mapping[str, Sequence[tuple[str, str, Mapping[str, Any]]]] = {
 }
 
 CUSTOM_RULES = "The config is in XML format. Use <read_file> wisely."
-"""The user's own words, which nobody changes."""
+"""The user's own instructions, which stay unchanged."""
 _FILLER = (
     "Take the smallest step that helps.",
     "Look at the project before you change it, and keep its style.",

@@ -47,7 +47,7 @@ from toolglot.wires.json_fields import end_call
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "claude")
-PLAIN = ClientRequest(Conversation("m", ()))
+PLAIN = ClientRequest(conversation=Conversation("m", ()))
 READ = {"name": "read", "description": "Reads", "input_schema": {"type": "object", "properties": {}}}
 USER = Message("user", (Text("hi"),))
 
@@ -78,9 +78,9 @@ def frames(*events: dict[str, Any]) -> bytes:
 
 
 def block(index: int, opening: dict[str, Any], *deltas: dict[str, Any], stop: bool = True) -> list[dict[str, Any]]:
-    told = [{"type": "content_block_start", "index": index, "content_block": opening}]
-    told += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
-    return told + [{"type": "content_block_stop", "index": index}] * stop
+    received = [{"type": "content_block_start", "index": index, "content_block": opening}]
+    received += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+    return received + [{"type": "content_block_stop", "index": index}] * stop
 
 
 def args(*pieces: str) -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ TEXT = {"type": "text", "text": ""}
 THOUGHT = {"type": "thinking", "thinking": "", "signature": ""}
 
 
-def says(text: str) -> dict[str, Any]:
+def text_delta(text: str) -> dict[str, Any]:
     return {"type": "text_delta", "text": text}
 
 
@@ -117,13 +117,13 @@ def read_whole(stream: bytes, size: int = 0) -> list[Event]:
 
 def parse(stream: bytes) -> list[Any]:
     """The events of a stream, held to the rules of the wire: names, one open block, no gap, all closed."""
-    told: list[Any] = []
+    received: list[Any] = []
     opened, count = None, 0
     for frame in stream.decode().split("\n\n")[:-1]:
         name, data = frame.split("\n")
         event = json.loads(data.removeprefix("data: "))
         assert name == f"event: {event['type']}"
-        assert (event["type"] == "message_start") == (not told) or event["type"] == "error"
+        assert (event["type"] == "message_start") == (not received) or event["type"] == "error"
         match event["type"]:
             case "content_block_start":
                 assert opened is None and event["index"] == count
@@ -137,8 +137,8 @@ def parse(stream: bytes) -> list[Any]:
                 assert opened is None and "output_tokens" in event["usage"]
             case "message_start":
                 assert "input_tokens" in event["message"]["usage"]
-        told.append(event)
-    return told
+        received.append(event)
+    return received
 
 
 def write(events: list[Event], asked: ClientRequest = PLAIN) -> list[Any]:
@@ -180,14 +180,14 @@ def test_every_kind_of_message_is_read() -> None:
             thinking={"type": "adaptive"},
         )
     )  # fmt: skip
-    system, user, inner, assistant, tool, said, documents, prefill = asked.conversation.messages
+    system, user, inner, assistant, tool, answer_text, documents, prefill = asked.conversation.messages
     assert (system.role, system.text) == ("system", "be brief")
     assert user.parts == (Text("see"), Image(data="AAAA", media_type="image/png"))
     assert (inner.role, inner.text) == ("system", "a reminder")
     assert assistant.parts == (Reasoning("hm", "sig", NAME), Reasoning("", "xyz", REDACTED), Text("I read"), ToolCall("toolu_1", "read", '{"path":"ä"}'))  # fmt: skip
     [result] = tool.parts
     assert result == ToolResult("toolu_1", "", (Text("out"), Image(url="http://x/y.png"), Text("The tool Grep can be called now.")), True)  # fmt: skip
-    assert said == Message("user", (Text("and now"),))
+    assert answer_text == Message("user", (Text("and now"),))
     assert documents.parts[0] == Text("T\n\nwords") and isinstance(documents.parts[1], ProviderPart)
     assert prefill == Message("assistant", (Text("Once"),))
     assert [tool.name for tool in asked.conversation.tools] == ["read", "Grep"]
@@ -229,7 +229,7 @@ def test_a_request_written_again_is_the_same_request() -> None:
 )
 def test_choices(choice: object, expected: ToolChoice, parallel: bool | None) -> None:
     asked = decode(ask(tools=[READ], tool_choice=choice)).conversation
-    assert (asked.choice, asked.limits.parallel_calls) == (expected, parallel)
+    assert (asked.choice, asked.sampling.parallel_calls) == (expected, parallel)
     written = json.loads(wire.encode_request(asked, stream=False, wants_usage=True)).get(
         "tool_choice", {"type": "auto"}
     )
@@ -259,8 +259,8 @@ def test_bad_requests_name_the_field(body: bytes, where: str | None, words: str)
     with pytest.raises(RequestError, match=words) as caught:
         decode(body)
     assert caught.value.where == where
-    told = json.loads(wire.encode_error(caught.value))
-    assert told["type"] == "error" and told["error"]["type"] == "invalid_request_error"
+    error = json.loads(wire.encode_error(caught.value))
+    assert error["type"] == "error" and error["error"]["type"] == "invalid_request_error"
 
 
 def test_a_result_without_an_id_is_refused() -> None:
@@ -292,15 +292,15 @@ def test_tokens_are_estimated_with_tools() -> None:
 def test_a_request_for_another_model_keeps_everything_else() -> None:
     body = ask(tools=[READ], tool_choice={"type": "auto"}, mcp_servers=[])
     assert wire.adapt_request(body, "m", without_tools=False) == body
-    told = json.loads(wire.adapt_request(body, "other", without_tools=True))
-    assert told["model"] == "other" and "tools" not in told and "mcp_servers" in told
+    encoded = json.loads(wire.adapt_request(body, "other", without_tools=True))
+    assert encoded["model"] == "other" and "tools" not in encoded and "mcp_servers" in encoded
 
 
 # requests, written from any conversation
 
 
 def test_results_come_first_and_every_call_is_answered() -> None:
-    told = encode(
+    encoded = encode(
         Message("system", (Text("one"),)),
         Message("system", (Text("two"),)),
         USER,
@@ -314,9 +314,9 @@ def test_results_come_first_and_every_call_is_answered() -> None:
         Message("user", (Text(" "), Text("well?"))),
         Message("assistant", (Reasoning("unsigned"), Text("so"), ToolCall("z", "read"))),
     )
-    assert [block["text"] for block in told["system"]] == ["one", "two"]
-    assert told["max_tokens"] == 4096
-    _, first, results, aside, more, again, second, last, missing = told["messages"]
+    assert [block["text"] for block in encoded["system"]] == ["one", "two"]
+    assert encoded["max_tokens"] == 4096
+    _, first, results, aside, more, again, second, last, missing = encoded["messages"]
     assert [call["id"] for call in first["content"]] == ["a", "b"] and first["content"][1]["input"] == {
         "arguments": "{bad"
     }
@@ -330,35 +330,45 @@ def test_results_come_first_and_every_call_is_answered() -> None:
 
 
 def test_a_system_message_alone_is_a_question() -> None:
-    told = encode(Message("system", (Text("a"),)), Message("system", (Text("b"),)))
-    assert told["system"] == "a" and told["messages"] == [{"role": "user", "content": [{"type": "text", "text": "b"}]}]
+    encoded = encode(Message("system", (Text("a"),)), Message("system", (Text("b"),)))
+    assert encoded["system"] == "a" and encoded["messages"] == [
+        {"role": "user", "content": [{"type": "text", "text": "b"}]}
+    ]
 
 
 def test_ids_are_scrubbed_and_stay_apart() -> None:
     assert scrub("toolu_01-A") == "toolu_01-A"
     assert scrub("functions.read:0") != scrub("functions_read_0") == "functions_read_0"
     assert scrub("functions.read:0") == scrub("functions.read:0")
-    told = encode(
+    encoded = encode(
         USER,
         Message("assistant", (ToolCall("f.r:0", "read"),)),
         Message("tool", (ToolResult("f.r:0", "", (Text("x"),)),)),
     )
-    assert told["messages"][1]["content"][0]["id"] == told["messages"][2]["content"][0]["tool_use_id"] == scrub("f.r:0")
+    assert (
+        encoded["messages"][1]["content"][0]["id"]
+        == encoded["messages"][2]["content"][0]["tool_use_id"]
+        == scrub("f.r:0")
+    )
 
 
 def test_only_what_the_wire_allows_is_sent() -> None:
     tools = (Tool("read", "", {"properties": {}}), Tool("write"))
-    told = encode(
+    encoded = encode(
         USER,
         tools=tools,
         choice=ToolChoice("auto", ("read",)),
-        limits=Sampling(7, 1.7, 0.5, 3, 42, ("\n", "END"), False),
+        sampling=Sampling(
+            max_tokens=7, temperature=1.7, top_p=0.5, top_k=3, seed=42, stop=("\n", "END"), parallel_calls=False
+        ),
     )
-    assert [tool["name"] for tool in told["tools"]] == ["read"] and told["tools"][0]["input_schema"]["type"] == "object"
-    assert told["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
-    assert told["temperature"] == 1.0 and told["stop_sequences"] == ["END"] and told["top_k"] == 3
-    assert "top_p" not in told and "seed" not in told and "stream" not in told
-    assert encode(USER, limits=Sampling(top_p=0.5))["top_p"] == 0.5
+    assert [tool["name"] for tool in encoded["tools"]] == ["read"] and encoded["tools"][0]["input_schema"][
+        "type"
+    ] == "object"
+    assert encoded["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
+    assert encoded["temperature"] == 1.0 and encoded["stop_sequences"] == ["END"] and encoded["top_k"] == 3
+    assert "top_p" not in encoded and "seed" not in encoded and "stream" not in encoded
+    assert encode(USER, sampling=Sampling(top_p=0.5))["top_p"] == 0.5
 
 
 # replies, read
@@ -368,13 +378,13 @@ STREAM = frames(
     PING,
     *block(0, THOUGHT, {"type": "thinking_delta", "thinking": "hm"}, {"type": "signature_delta", "signature": "s1"}),
     *block(1, {"type": "redacted_thinking", "data": "xyz"}),
-    *block(2, TEXT, says("Ich "), says("lese – ")),
+    *block(2, TEXT, text_delta("Ich "), text_delta("lese – ")),
     PING,
     *block(3, tool(), *args("", '{"path":', '"ä"}')),
     *block(4, tool("list", "toolu_2")),
     *end("tool_use", output_tokens=4),
 )
-TOLD: list[Event] = [
+EVENTS: list[Event] = [
     Started("msg_9", "claude"),
     ReasoningDelta("hm"),
     ReasoningSigned("s1", NAME),
@@ -386,29 +396,29 @@ TOLD: list[Event] = [
     CallStarted(1, "toolu_2", "list"),
     CallArguments(1, "{}"),
     CallEnded(1),
-    Finished("tool_calls", Usage(3, 4, 7)),
+    Finished("tool_calls", Usage(input_tokens=3, output_tokens=4, total_tokens=7)),
 ]
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 64])
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
 def test_a_stream_is_read_however_it_is_cut(size: int, ends: bytes) -> None:
-    assert read_whole(STREAM.replace(b"\n", ends), size) == TOLD
+    assert read_whole(STREAM.replace(b"\n", ends), size) == EVENTS
 
 
 @pytest.mark.parametrize(
     ("stream", "last"),
     [
-        (frames(START, *block(0, TEXT, says("x")), *end()), Finished("stop", Usage(3, 4, 7))),
-        (frames(START, *block(0, TEXT, says("x")), end()[0]), Finished("stop", Usage(3, 4, 7))),
-        (frames(START, *block(0, TEXT, says("x"), stop=False)), Failed("upstream_closed", "The upstream closed the connection in the middle of its answer.")),
-        (frames(START, *block(0, TEXT, says("x")), {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}), Failed("overloaded_error", "Overloaded")),
+        (frames(START, *block(0, TEXT, text_delta("x")), *end()), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, text_delta("x")), end()[0]), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, text_delta("x"), stop=False)), Failed("upstream_closed", "The upstream closed the connection in the middle of its answer.")),
+        (frames(START, *block(0, TEXT, text_delta("x")), {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}), Failed("overloaded_error", "Overloaded")),
         (b'data: {"error":"boom"}\n\n', Failed("upstream_refused", "boom")),
         (b"data: {\n\n", Failed("upstream_invalid", "The upstream sent no reply but '{'.")),
-        (frames(START, *block(0, TEXT, says("x")), *end("refusal")), Finished("content_filter", Usage(3, 4, 7))),
-        (frames(START, *block(0, TEXT, says("x")), *end("model_context_window_exceeded")), Finished("length", Usage(3, 4, 7))),
-        (frames(START, *block(0, TEXT, says("x")), *end("pause_turn")), Finished("stop", Usage(3, 4, 7))),
-        (frames(START, *block(0, TEXT, says("x")), *end("end_turn", input_tokens=9, output_tokens=1)), Finished("stop", Usage(10, 1, 11))),
+        (frames(START, *block(0, TEXT, text_delta("x")), *end("refusal")), Finished("content_filter", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, text_delta("x")), *end("model_context_window_exceeded")), Finished("length", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, text_delta("x")), *end("pause_turn")), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (frames(START, *block(0, TEXT, text_delta("x")), *end("end_turn", input_tokens=9, output_tokens=1)), Finished("stop", Usage(input_tokens=10, output_tokens=1, total_tokens=11))),
     ],
 )  # fmt: skip
 def test_how_a_stream_ends(stream: bytes, last: Event) -> None:
@@ -418,21 +428,21 @@ def test_how_a_stream_ends(stream: bytes, last: Event) -> None:
 def test_a_call_cut_by_the_limit_is_not_complete() -> None:
     events = read_whole(frames(START, *block(0, tool(), *args('{"a')), *end("max_tokens")))
     assert not any(isinstance(event, CallEnded) for event in events)
-    assert events[-1] == Finished("length", Usage(3, 4, 7))
+    assert events[-1] == Finished("length", Usage(input_tokens=3, output_tokens=4, total_tokens=7))
 
 
 @pytest.mark.parametrize(
     ("reason", "finish"), [("tool_use", "length"), ("end_turn", "length"), ("refusal", "content_filter")]
 )
 @pytest.mark.parametrize("stop", [False, True])
-def test_a_call_without_its_end_was_cut_whatever_is_said_of_it(reason: str, finish: str, stop: bool) -> None:
-    told = [*block(0, tool(), *args('{"a":1}')), *block(1, tool(id="toolu_2"), *args('{"b":"x'), stop=stop)]
-    events = read_whole(frames(START, *told, *end(reason)))
+def test_a_call_without_its_end_was_cut_whatever_the_finish_reason(reason: str, finish: str, stop: bool) -> None:
+    data = [*block(0, tool(), *args('{"a":1}')), *block(1, tool(id="toolu_2"), *args('{"b":"x'), stop=stop)]
+    events = read_whole(frames(START, *data, *end(reason)))
     assert [event.index for event in events if isinstance(event, CallEnded)] == [0]
     assert isinstance(events[-1], Finished) and events[-1].reason == finish
 
 
-def test_input_may_stand_in_the_beginning_and_may_be_no_json() -> None:
+def test_the_input_of_a_call_may_be_in_its_start_event_and_may_be_no_json() -> None:
     opening = tool(input={"a": [1]})
     assert CallArguments(0, '{"a":[1]}') in read_whole(frames(START, *block(0, opening), *end("tool_use")))
     events = read_whole(frames(START, *block(0, tool(), *args("{oops}")), *end("tool_use")))
@@ -443,11 +453,11 @@ def test_input_may_stand_in_the_beginning_and_may_be_no_json() -> None:
 
 
 def test_what_is_written_is_read_the_same() -> None:
-    written = wire.open_encoder(ANSWERER, PLAIN).write(TOLD)
+    written = wire.open_encoder(ANSWERER, PLAIN).write(EVENTS)
     parse(written)
-    assert read_whole(written, 11) == [Started("msg_1", "claude"), *TOLD[1:]]
-    whole = wire.decode_response(wire.encode_response(TOLD, ANSWERER, PLAIN), ids()).events
-    assert whole == [Started("msg_1", "claude"), *TOLD[1:]]
+    assert read_whole(written, 11) == [Started("msg_1", "claude"), *EVENTS[1:]]
+    whole = wire.decode_response(wire.encode_response(EVENTS, ANSWERER, PLAIN), ids()).events
+    assert whole == [Started("msg_1", "claude"), *EVENTS[1:]]
 
 
 def test_blocks_never_overlap() -> None:
@@ -468,8 +478,8 @@ def test_blocks_never_overlap() -> None:
     kinds = [event["content_block"]["type"] for event in write(events) if event["type"] == "content_block_start"]
     assert kinds == ["tool_use", "tool_use", "text"]
     written = wire.open_encoder(ANSWERER, PLAIN)
-    told = b"".join(written.write([event]) for event in events)
-    assert [event for event in read_whole(told) if isinstance(event, CallArguments | TextDelta)] == [
+    received = b"".join(written.write([event]) for event in events)
+    assert [event for event in read_whole(received) if isinstance(event, CallArguments | TextDelta)] == [
         CallArguments(0, '{"x":1}'),
         CallArguments(1, '{"y":2}'),
         TextDelta("between us"),
@@ -487,8 +497,8 @@ def answers(draw: st.DrawFn) -> list[Event]:
         cut = chance.randrange(len(text))
         fragments: list[Event] = [CallArguments(index, part) for part in (text[:cut], text[cut:]) if part]
         rows.append([CallStarted(index, f"c{index}", "read"), *fragments, CallEnded(index)])
-    spoken: list[Event] = [TextDelta("a"), TextDelta("b"), ReasoningDelta("t"), ReasoningSigned("s", NAME)]
-    rows.append(draw(st.lists(st.sampled_from(spoken), max_size=6)))
+    rendered: list[Event] = [TextDelta("a"), TextDelta("b"), ReasoningDelta("t"), ReasoningSigned("s", NAME)]
+    rows.append(draw(st.lists(st.sampled_from(rendered), max_size=6)))
     events: list[Event] = []
     started = 0
     while any(rows):
@@ -501,7 +511,7 @@ def answers(draw: st.DrawFn) -> list[Event]:
 
 
 @given(answers())
-def test_any_mixture_is_told_in_blocks(events: list[Event]) -> None:
+def test_any_mixture_is_encoded_in_blocks(events: list[Event]) -> None:
     check_order(events)
     writer = wire.open_encoder(ANSWERER, PLAIN)
     written = b"".join(writer.write([event]) for event in events)
@@ -516,14 +526,14 @@ def test_any_mixture_is_told_in_blocks(events: list[Event]) -> None:
 
 
 def arguments_of(events: list[Event]) -> dict[int, str]:
-    told: dict[int, str] = {}
+    payload: dict[int, str] = {}
     for event in events:
         if isinstance(event, CallArguments):
-            told[event.index] = told.get(event.index, "") + event.fragment
-    return told
+            payload[event.index] = payload.get(event.index, "") + event.fragment
+    return payload
 
 
-def test_a_call_that_is_whole_gives_way_at_once() -> None:
+def test_a_complete_call_is_released_at_once() -> None:
     writer = wire.open_encoder(ANSWERER, PLAIN)
     writer.write([CallStarted(0, "a", "read"), CallArguments(0, "{}")])
     assert b'"index":1' in writer.write([CallStarted(1, "b", "read")])
@@ -558,7 +568,7 @@ def test_ids_are_new_in_the_conversation() -> None:
     assert given == ["c_1", "c_2", scrub("f.r:0")]
 
 
-def test_seals_of_others_come_back_as_they_were() -> None:
+def test_signatures_of_other_vendors_come_back_unchanged() -> None:
     events: list[Event] = [
         ReasoningDelta("hm"),
         ReasoningSigned("gAAA", "openai_responses"),
@@ -573,14 +583,16 @@ def test_seals_of_others_come_back_as_they_were() -> None:
 
 def test_a_heartbeat_is_a_ping_behind_the_start() -> None:
     writer = wire.open_encoder(ANSWERER, PLAIN)
-    told = writer.heartbeat() + writer.heartbeat() + writer.write([TextDelta("x"), Finished("stop")])
-    assert [event["type"] for event in parse(told)][:4] == ["message_start", "ping", "ping", "content_block_start"]
+    received = writer.heartbeat() + writer.heartbeat() + writer.write([TextDelta("x"), Finished("stop")])
+    assert [event["type"] for event in parse(received)][:4] == ["message_start", "ping", "ping", "content_block_start"]
 
 
-@pytest.mark.parametrize(("kind", "told"), [("overloaded_error", "overloaded_error"), ("upstream_closed", "api_error")])
-def test_a_failure_is_an_event_of_its_own(kind: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("overloaded_error", "overloaded_error"), ("upstream_closed", "api_error")]
+)
+def test_a_failure_is_an_event_of_its_own(kind: str, expected: str) -> None:
     events = write([CallStarted(0, "a", "read"), CallArguments(0, "{"), Failed(kind, "gone")])
-    assert events[-1] == {"type": "error", "error": {"type": told, "message": "gone"}}
+    assert events[-1] == {"type": "error", "error": {"type": expected, "message": "gone"}}
     assert not any(event["type"] == "content_block_stop" for event in events)
     assert [event["type"] for event in write([Failed("x", "gone")])] == ["error"]
 
@@ -590,15 +602,22 @@ def test_a_failure_is_an_event_of_its_own(kind: str, told: str) -> None:
     [("stop", "end_turn"), ("length", "max_tokens"), ("content_filter", "refusal"), ("tool_calls", "tool_use")],
 )
 def test_stop_reasons(reason: str, stop: str) -> None:
-    delta = write([TextDelta("x"), Finished(reason, Usage(3, 4, 7, {"cache_read_input_tokens": 1}))])[-2]
+    delta = write(
+        [
+            TextDelta("x"),
+            Finished(
+                reason, Usage(input_tokens=3, output_tokens=4, total_tokens=7, reported={"cache_read_input_tokens": 1})
+            ),
+        ]
+    )[-2]
     assert delta["delta"]["stop_reason"] == stop
     assert delta["usage"] == {"input_tokens": 2, "output_tokens": 4, "cache_read_input_tokens": 1}
 
 
 def test_a_whole_answer_leaves_out_calls_that_were_cut() -> None:
     events: list[Event] = [TextDelta("a"), CallStarted(0, "c", "r"), CallArguments(0, '{"'), Finished("length")]
-    told = json.loads(wire.encode_response(events, ANSWERER, PLAIN))
-    assert told["content"] == [{"type": "text", "text": "a"}] and told["stop_reason"] == "max_tokens"
+    encoded = json.loads(wire.encode_response(events, ANSWERER, PLAIN))
+    assert encoded["content"] == [{"type": "text", "text": "a"}] and encoded["stop_reason"] == "max_tokens"
 
 
 def test_half_a_surrogate_pair_passes_as_it_is() -> None:
@@ -621,7 +640,7 @@ def test_errors_of_upstreams(body: bytes, message: str, code: str) -> None:
     assert json.loads(wire.encode_error(error))["error"]["type"] == "overloaded_error"
 
 
-def test_errors_of_others_get_words_of_this_wire() -> None:
+def test_errors_of_other_wires_are_encoded_in_this_wire() -> None:
     kinds = [
         json.loads(wire.encode_error(error))["error"]["type"]
         for error in (

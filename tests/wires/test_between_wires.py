@@ -1,5 +1,4 @@
-"""What has to be the same on both sides of two wires: order, characters, numbers, settings, counts, and whole answers
-that need nothing put right."""
+"""What has to be the same on both sides of two wires: order, characters, numbers, settings, counts, and whole answers that need no correction."""
 
 from __future__ import annotations
 
@@ -139,8 +138,8 @@ def test_a_call_that_never_ends_holds_no_other_up(client: str) -> None:
     exchange = ask(client, "openai_responses", Request((HI,), (READ,), stream=True))
     got = read_answer(client, carry(exchange, raw), True)
     calls = [part.id for part in got.parts if isinstance(part, Call)]
-    told = "".join(part.text for part in got.parts if isinstance(part, Text))
-    assert got.finish == "length" and calls in ([], ["call_2"]) and told.count("was cut off") == (told != "")
+    received = "".join(part.text for part in got.parts if isinstance(part, Text))
+    assert got.finish == "length" and calls in ([], ["call_2"]) and received.count("was cut off") == (received != "")
 
 
 # -- characters --------------------------------------------------------------------------------------------------------
@@ -186,7 +185,7 @@ OBJECT = '{"n":' + LISTED + ',"x":{"y":-0}}'
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("client", WIRES)
 @pytest.mark.parametrize("upstream", WIRES)
-def test_numbers_are_told_as_they_were_written(client: str, upstream: str, stream: bool) -> None:
+def test_numbers_keep_their_spelling(client: str, upstream: str, stream: bool) -> None:
     history = (
         HI,
         Turn("assistant", (replace(CALL, arguments=OBJECT),)),
@@ -225,11 +224,11 @@ def test_a_setting_must_be_a_number_that_exists() -> None:
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(("client", "upstream"), [(client, upstream) for client in WIRES for upstream in WIRES])
 def test_python_servers_write_nan(client: str, upstream: str, streamed: bool) -> None:
-    """A field that is no JSON, beside what is said, loses nothing of it."""
+    """A field that is no JSON loses nothing of the answer beside it."""
     exchange = ask(client, upstream, Request((HI,), (READ,), stream=streamed))
     raw = write_answer(upstream, Answer((Text("one two three"),), "stop"), streamed, 4)
-    told = carry(exchange, re.sub(rb'(?m)^(data: |)\{"', rb'\1{"score":NaN,"', raw))
-    got = read_answer(client, told.replace(b'"score":NaN,', b""), streamed)
+    payload = carry(exchange, re.sub(rb'(?m)^(data: |)\{"', rb'\1{"score":NaN,"', raw))
+    got = read_answer(client, payload.replace(b'"score":NaN,', b""), streamed)
     assert merged(got.parts) == (Text("one two three"),)
 
 
@@ -244,11 +243,11 @@ def test_a_conversation_that_cannot_be_is_the_mistake_of_the_client() -> None:
 
 
 def test_numerals_are_floats_that_know_their_text() -> None:
-    told = decode(b'{"a":1e5,"b":[-0,0.5,3,-0.0],"c":"-0 "}')
-    assert told == {"a": 1e5, "b": [0, 0.5, 3, 0], "c": "-0 "}
-    assert isinstance(told["a"], ExactNumber) and type(told["b"][1]) is float and type(told["b"][2]) is int
-    assert encode(told) == b'{"a":1e5,"b":[-0,0.5,3,-0.0],"c":"-0 "}'
-    assert encode({"half": "\ud83d", "n": told["a"]}) == b'{"half":"\\ud83d","n":1e5}'
+    data = decode(b'{"a":1e5,"b":[-0,0.5,3,-0.0],"c":"-0 "}')
+    assert data == {"a": 1e5, "b": [0, 0.5, 3, 0], "c": "-0 "}
+    assert isinstance(data["a"], ExactNumber) and type(data["b"][1]) is float and type(data["b"][2]) is int
+    assert encode(data) == b'{"a":1e5,"b":[-0,0.5,3,-0.0],"c":"-0 "}'
+    assert encode({"half": "\ud83d", "n": data["a"]}) == b'{"half":"\\ud83d","n":1e5}'
     with pytest.raises(TypeError):
         encode(object())
 
@@ -300,31 +299,31 @@ def test_how_much_to_think_is_carried(client: str, upstream: str) -> None:
     assert arrive(client, upstream, Request((HI,), (READ,))).effort == ""
 
 
-def test_ollama_is_told_not_to_think() -> None:
+def test_thinking_is_turned_off_for_ollama() -> None:
     exchange = ask("openai_chat", "ollama", Request((HI,), (READ,), effort="none"))
     assert json.loads(exchange.upstream_body)["think"] is False
 
 
 def test_notes_name_only_what_was_not_carried() -> None:
-    said = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_completion_tokens": 9, "logit_bias": {}}
-    exchange = Line("openai_chat", "gemini").open(json.dumps(said).encode(), False)
+    text = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_completion_tokens": 9, "logit_bias": {}}
+    exchange = Line("openai_chat", "gemini").open(json.dumps(text).encode(), False)
     assert json.loads(exchange.upstream_body)["generationConfig"] == {"maxOutputTokens": 9}
     assert exchange.recorder.notes == ["not carried to another wire: logit_bias"]
-    said = {"contents": [{"parts": [{"text": "hi"}]}], "generationConfig": {"thinkingConfig": {"thinkingBudget": 5}}}
-    exchange = Line("gemini", "openai_chat").open(json.dumps(said).encode(), False)
+    text = {"contents": [{"parts": [{"text": "hi"}]}], "generationConfig": {"thinkingConfig": {"thinkingBudget": 5}}}
+    exchange = Line("gemini", "openai_chat").open(json.dumps(text).encode(), False)
     assert exchange.recorder.notes == ["not carried to another wire: generationConfig.thinkingConfig.thinkingBudget"]
-    said = {"model": "m", "input": "hi", "reasoning": {"effort": "low", "summary": "auto"}}
-    exchange = Line("openai_responses", "openai_chat").open(json.dumps(said).encode(), False)
+    text = {"model": "m", "input": "hi", "reasoning": {"effort": "low", "summary": "auto"}}
+    exchange = Line("openai_responses", "openai_chat").open(json.dumps(text).encode(), False)
     assert json.loads(exchange.upstream_body)["reasoning_effort"] == "low"
     assert exchange.recorder.notes == ["not carried to another wire: reasoning.summary"]
-    said = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "reasoning_effort": "auto"}
-    exchange = Line("openai_chat", "openai_responses").open(json.dumps(said).encode(), False)
+    text = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "reasoning_effort": "auto"}
+    exchange = Line("openai_chat", "openai_responses").open(json.dumps(text).encode(), False)
     assert exchange.recorder.notes == ["not carried to another wire: reasoning_effort"]
 
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("client", "upstream"), [pair for pair in OTHERS if "ollama" not in pair])
-def test_cached_and_reasoning_tokens_are_told(client: str, upstream: str, stream: bool) -> None:
+def test_cached_and_reasoning_tokens_are_reported(client: str, upstream: str, stream: bool) -> None:
     usage = Usage(100, 50, 64, 20)
     assert answer(client, upstream, Answer((Text("Hi"),), usage=usage), stream).usage == usage
 
@@ -337,7 +336,7 @@ CITED = {"type": "text", "text": "So.", "citations": [{"type": "char_location", 
 
 
 def enrich(wire: str, whole: dict[str, Any]) -> None:
-    """Add what only this wire can say."""
+    """Add what only this wire can express."""
     match wire:
         case "openai_chat":
             whole["choices"][0]["logprobs"] = {"content": [{"token": "I", "logprob": Num("-0.10")}]}
@@ -375,14 +374,14 @@ def test_a_leaked_call_in_a_whole_answer_is_still_read(wire: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (b'"id":"call_1",', b""),  # nobody could answer it
+        (b'"id":"call_1",', b""),  # it could not be answered
         (b'"finish_reason":"tool_calls"', b'"finish_reason":"stop"'),  # clients would not run it
         (b'"finish_reason":"tool_calls"', b'"finish_reason":null'),
         (b'"{\\"path\\":\\"a\\"}"', b'{"path":"a"}'),
         (b'"{\\"path\\":\\"a\\"}"', b'""'),
     ],
 )
-def test_what_has_to_be_put_right_is(before: bytes, after: bytes) -> None:
+def test_streams_that_need_a_correction_are_corrected(before: bytes, after: bytes) -> None:
     raw = write_answer("openai_chat", Answer((Text("Hi"), CALL), "tool_calls"), False)
     assert before in raw
     out = reply(ask("openai_chat", "openai_chat", Request((HI,), (READ,))), raw.replace(before, after))

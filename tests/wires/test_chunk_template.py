@@ -1,4 +1,4 @@
-"""Chunks that are known by their mould tell what they told when each was read by itself."""
+"""Chunks that are read with a template give the same events as chunks that are parsed one by one."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ STYLES: list[dict[str, Any]] = [
 
 
 def chunk(delta: object, style: dict[str, Any] = STYLES[0], **more: object) -> bytes:
-    told = {"id": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": None}], **more}
-    return b"data: " + json.dumps(told, **style).encode("utf-8", "replace") + b"\n\n"
+    received = {"id": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": None}], **more}
+    return b"data: " + json.dumps(received, **style).encode("utf-8", "replace") + b"\n\n"
 
 
 def read(pieces: list[bytes], casts: int) -> list[Event]:
@@ -75,12 +75,12 @@ def streams(draw: st.DrawFn) -> list[bytes]:
 
 
 @given(streams())
-def test_a_mould_changes_nothing(pieces: list[bytes]) -> None:
+def test_a_template_changes_no_event(pieces: list[bytes]) -> None:
     assert read(pieces, casts=1000) == read(pieces, casts=0)
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "told"),
+    ("first", "second", "received"),
     [
         ({"content": " a"}, {"content": 'x"\n'}, TextDelta('x"\n')),
         ({"reasoning_content": " a"}, {"reasoning_content": "b"}, ReasoningDelta("b")),
@@ -92,36 +92,34 @@ def test_a_mould_changes_nothing(pieces: list[bytes]) -> None:
     ],
 )
 def test_a_chunk_like_the_one_before_is_not_taken_apart(
-    first: object, second: object, told: Event, monkeypatch: pytest.MonkeyPatch
+    first: object, second: object, received: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = StreamDecoder(lambda: "id")
     reader.chunks_to_wait = 0
     reader.feed(chunk({"tool_calls": [CALL]}))
     reader.feed(chunk(first))
     monkeypatch.setattr(response_decoder, "decode", None)
-    assert reader.feed(chunk(second)) == [told]
-    assert reader.calls[0].pieces == ['{"a', '":1}'] or not isinstance(told, CallArguments)
+    assert reader.feed(chunk(second)) == [received]
+    assert reader.calls[0].pieces == ['{"a', '":1}'] or not isinstance(received, CallArguments)
 
 
-def test_a_string_that_stands_elsewhere_is_no_place_to_cut() -> None:
-    """The name of the model is found first; with another name the chunk would tell the same text."""
+def test_a_string_elsewhere_in_a_chunk_is_not_its_template_slot() -> None:
+    """The name of the model is found first; with another name the chunk would give the same text."""
     piece = chunk({"content": "m"}, model="m")
     assert chunk_template.infer_template(piece, TextDelta("m"), TextDelta) is None
     assert chunk_template.infer_template(chunk({"content": "n"}, model="m"), TextDelta("n"), TextDelta) is not None
 
 
-def test_few_chunks_are_not_worth_a_mould() -> None:
+def test_few_chunks_are_not_worth_a_template() -> None:
     reader = StreamDecoder(lambda: "id")
-    for _ in range(
-        response_decoder.CHUNKS_BEFORE_TEMPLATE + 1
-    ):  # the first one tells besides that the answer has started
+    for _ in range(response_decoder.CHUNKS_BEFORE_TEMPLATE + 1):  # the first one also starts the answer
         reader.feed(chunk({"content": "a"}))
         assert reader.template is None
     reader.feed(chunk({"content": "a"}))
     assert reader.template is not None
 
 
-def test_chunks_that_always_differ_are_soon_left_alone() -> None:
+def test_no_template_is_inferred_for_chunks_that_always_differ() -> None:
     reader = StreamDecoder(lambda: "id")
     for number in range(20):
         reader.feed(chunk({"content": "a"}, obfuscation=str(number)))
@@ -129,7 +127,7 @@ def test_chunks_that_always_differ_are_soon_left_alone() -> None:
 
 
 def test_arguments_go_to_a_call_that_has_no_name_yet() -> None:
-    """Without an index they belong to the last call, though nothing was told of that one."""
+    """Without an index they belong to the last call, although that one had no other chunk."""
     begun, more, other = {**CALL, "index": None}, {"function": {"arguments": '{"a'}}, {"id": "d"}
     rest = {"function": {"arguments": '":1}'}}
     sent = [chunk({"tool_calls": [call]}) for call in (begun, more, other, rest)] + [b"data: [DONE]\n\n"]

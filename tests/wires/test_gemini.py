@@ -43,11 +43,11 @@ from toolglot.wires.gemini import WIRE as wire
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "qwen3-max")
-THINKING = ClientRequest(Conversation("m", ()), memory={"thoughts": True, "list": False})
-PLAIN = ClientRequest(Conversation("m", ()), memory={"thoughts": False, "list": False})
-LISTED = ClientRequest(Conversation("m", ()), memory={"thoughts": True, "list": True})
+THINKING = ClientRequest(conversation=Conversation("m", ()), memory={"thoughts": True, "list": False})
+PLAIN = ClientRequest(conversation=Conversation("m", ()), memory={"thoughts": False, "list": False})
+LISTED = ClientRequest(conversation=Conversation("m", ()), memory={"thoughts": True, "list": True})
 READ = {"name": "read", "description": "Read", "parametersJsonSchema": {"type": "object", "properties": {}}}
-SEAL = b64encode(b"\xff\xfe\xfb>>").decode()
+SIGNATURE = b64encode(b"\xff\xfe\xfb>>").decode()
 
 
 def user(*parts: Any) -> dict[str, Any]:
@@ -71,8 +71,8 @@ def pieces(stream: bytes) -> list[dict[str, Any]]:
     return [json.loads(frame.removeprefix("data: ")) for frame in stream.decode().split("\n\n") if frame]
 
 
-def parts_of(told: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(told["candidates"][0]["content"]["parts"])
+def parts_of(payload: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(payload["candidates"][0]["content"]["parts"])
 
 
 # requests, read
@@ -123,7 +123,7 @@ def test_every_kind_of_part_is_read_in_both_spellings(snake: bool) -> None:
     assert last.parts == (Text("Do"), Reasoning("", "AAAA", "gemini"), Text("ne"))
     conversation = asked.conversation
     assert conversation.choice == ToolChoice.one("read")
-    assert conversation.limits == Sampling(5, 0.5, 0.25, 3, 7, ("x",))
+    assert conversation.sampling == Sampling(max_tokens=5, temperature=0.5, top_p=0.25, top_k=3, seed=7, stop=("x",))
     assert [tool.name for tool in conversation.tools] == ["read", "write"]
     assert conversation.tools[1].parameters == {"a_b": 1}
     assert asked.stream and asked.memory == {"thoughts": True, "list": False} and not asked.stream_type
@@ -131,7 +131,7 @@ def test_every_kind_of_part_is_read_in_both_spellings(snake: bool) -> None:
     assert set(conversation.extra) == {"safetySettings", "generationConfig"}
 
 
-def test_the_path_says_what_is_wanted() -> None:
+def test_the_path_selects_the_method() -> None:
     assert not decode().stream
     listed = decode({"method": "streamGenerateContent"})
     assert listed.stream and listed.memory["list"] and listed.stream_type == "application/json"
@@ -216,9 +216,9 @@ def test_bad_requests_name_the_field(fields: dict[str, Any], where: str, words: 
     with pytest.raises(RequestError, match=words) as caught:
         decode(**fields)
     assert caught.value.where == where
-    told = json.loads(wire.encode_error(caught.value))["error"]
-    assert (told["code"], told["status"]) == (400, "INVALID_ARGUMENT")
-    assert told["details"][0]["metadata"] == {"field": where}
+    error = json.loads(wire.encode_error(caught.value))["error"]
+    assert (error["code"], error["status"]) == (400, "INVALID_ARGUMENT")
+    assert error["details"][0]["metadata"] == {"field": where}
 
 
 # requests, written
@@ -228,14 +228,14 @@ WRITTEN = Conversation(
     (
         Message("system", (Text("s"),)),
         Message("user", (Text("a"), Image(data="AAAA", media_type="image/png"), Image(url="https://x/y.png", media_type="image/png"), ProviderPart("gemini", {"videoMetadata": {}}))),
-        Message("assistant", (Reasoning("hm", SEAL, "gemini"), ToolCall("c1", "read", '{"a":1}'), ToolCall("c2", "read", "{}"), Text("And."))),
+        Message("assistant", (Reasoning("hm", SIGNATURE, "gemini"), ToolCall("c1", "read", '{"a":1}'), ToolCall("c2", "read", "{}"), Text("And."))),
         Message("tool", (ToolResult("c1", "read", (Text("no"), Image(url="https://x/y", media_type="image/png")), error=True), ToolResult("c2", "read", (Text("ok"),)))),
         Message("user", (Text("go on"),)),
-        Message("assistant", (Text("t"), ToolCall("c3", "read", "{}"), Reasoning("", SEAL, "gemini"))),
+        Message("assistant", (Text("t"), ToolCall("c3", "read", "{}"), Reasoning("", SIGNATURE, "gemini"))),
     ),
     (Tool("read", "Read", {"type": "object", "properties": {}}),),
     ToolChoice.one("read"),
-    Sampling(7, 0.5, 0.25, 3, 1, ("x",)),
+    Sampling(max_tokens=7, temperature=0.5, top_p=0.25, top_k=3, seed=1, stop=("x",)),
     {"safetySettings": [], "generationConfig": {"thinkingConfig": {}}},
 )  # fmt: skip
 
@@ -244,9 +244,9 @@ def test_a_conversation_written_is_read_the_same() -> None:
     body = wire.encode_request(WRITTEN, stream=True, wants_usage=True)
     assert wire.decode_request(body, {"model": "m"}).conversation == WRITTEN
     turn, last = (json.loads(body)["contents"][at]["parts"] for at in (1, 4))
-    assert [part.get("thoughtSignature") for part in turn] == [None, SEAL, None, None]
+    assert [part.get("thoughtSignature") for part in turn] == [None, SIGNATURE, None, None]
     unsealed = b64encode(b"skip_thought_signature_validator").decode()
-    assert [part.get("thoughtSignature") for part in last] == [None, unsealed, SEAL]
+    assert [part.get("thoughtSignature") for part in last] == [None, unsealed, SIGNATURE]
 
 
 def test_what_another_wire_made_is_not_sent() -> None:
@@ -257,11 +257,11 @@ def test_what_another_wire_made_is_not_sent() -> None:
         Message("assistant", ()),
     )
     conversation = Conversation("m", messages, (Tool("f"), Tool("g")), ToolChoice("auto", ("g",)))
-    told = json.loads(wire.encode_request(conversation, stream=False, wants_usage=False))
-    assert [content["role"] for content in told["contents"]] == ["model", "user", "user"]
-    assert [part["functionCall"]["args"] for part in told["contents"][0]["parts"]] == [{"arguments": "{bad"}]
-    assert told["contents"][1]["parts"][0]["functionResponse"]["name"] == "f"
-    assert [tool["name"] for tool in told["tools"][0]["functionDeclarations"]] == ["g"]
+    encoded = json.loads(wire.encode_request(conversation, stream=False, wants_usage=False))
+    assert [content["role"] for content in encoded["contents"]] == ["model", "user", "user"]
+    assert [part["functionCall"]["args"] for part in encoded["contents"][0]["parts"]] == [{"arguments": "{bad"}]
+    assert encoded["contents"][1]["parts"][0]["functionResponse"]["name"] == "f"
+    assert [tool["name"] for tool in encoded["tools"][0]["functionDeclarations"]] == ["g"]
     with pytest.raises(RequestError, match="no word"):
         wire.encode_request(
             Conversation("m", (Message("user", (ProviderPart("x"),)),)), stream=False, wants_usage=False
@@ -277,7 +277,7 @@ def test_a_request_is_adapted() -> None:
 
 
 @pytest.mark.parametrize("model", ["../../../admin/delete", "models/..", "a/./b", ".", "models/a/.."])
-def test_a_model_is_no_way_to_another_path(model: str) -> None:
+def test_a_model_name_cannot_change_the_path(model: str) -> None:
     for stream in (False, True):
         with pytest.raises(RequestError, match="cannot be the name of a model"):
             wire.locate(model, stream=stream)
@@ -288,7 +288,7 @@ def test_a_model_is_no_way_to_another_path(model: str) -> None:
 
 
 def whole_calls(events: list[Event]) -> list[Event]:
-    """A cut call is not told here, and arguments are compact."""
+    """A cut call is left out here, and arguments are compact."""
     cut = {event.index for event in events if isinstance(event, CallStarted)} - {
         event.index for event in events if isinstance(event, CallEnded)
     }
@@ -299,8 +299,8 @@ def whole_calls(events: list[Event]) -> list[Event]:
 @pytest.mark.parametrize("size", [0, 1, 11])
 def test_what_is_streamed_is_read_the_same(name: str, size: int) -> None:
     events = ANSWERS[name]
-    told = read_pieces(wire.open_decoder(new_ids()), write(events), size)
-    assert told == [Started("1", "qwen3-max"), *whole_calls(events)]
+    received = read_pieces(wire.open_decoder(new_ids()), write(events), size)
+    assert received == [Started("1", "qwen3-max"), *whole_calls(events)]
 
 
 @pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"error"}))
@@ -310,9 +310,9 @@ def test_what_is_written_whole_or_as_a_list_is_read_the_same(name: str) -> None:
     listed = writer.heartbeat() + b"".join(writer.write([event]) + writer.heartbeat() for event in events)
     assert isinstance(json.loads(listed), list)
     for body in (wire.encode_response(events, ANSWERER, THINKING), listed):
-        told = wire.decode_response(body, new_ids()).events
-        check_order(told)
-        assert list(merge_deltas(told)) == [Started("1", "qwen3-max"), *whole_calls(events)]
+        received = wire.decode_response(body, new_ids()).events
+        check_order(received)
+        assert list(merge_deltas(received)) == [Started("1", "qwen3-max"), *whole_calls(events)]
 
 
 def test_a_failure_in_a_list_ends_it() -> None:
@@ -325,14 +325,14 @@ def test_a_failure_in_a_list_ends_it() -> None:
 def test_every_piece_holds_a_part(name: str) -> None:
     writer = wire.open_encoder(ANSWERER, PLAIN)
     stream = writer.heartbeat() + b"".join(writer.write([event]) for event in ANSWERS[name])
-    assert all(parts_of(told) for told in pieces(stream))
+    assert all(parts_of(received) for received in pieces(stream))
     assert b"[DONE]" not in stream and b"event:" not in stream
     *early, last = pieces(stream)
-    assert all("finishReason" not in told["candidates"][0] for told in early)
+    assert all("finishReason" not in received["candidates"][0] for received in early)
     assert last["candidates"][0]["finishReason"] and last["usageMetadata"]["totalTokenCount"] == 18
 
 
-def test_thoughts_are_told_to_those_who_ask() -> None:
+def test_thoughts_are_sent_if_requested() -> None:
     assert b"Hm" not in write(ANSWERS["reasoning"], PLAIN) and b"Hm" in write(ANSWERS["reasoning"])
     assert b"Hm" not in wire.encode_response(ANSWERS["reasoning"], ANSWERER, PLAIN)
 
@@ -342,15 +342,15 @@ def test_a_call_that_was_refused_has_no_form() -> None:
     assert b"functionCall" not in write(refused)
     ended: list[Event] = [*refused[:2], CallEnded(0), refused[2]]
     assert pieces(write(ended))[-1]["candidates"][0]["finishReason"] == "MALFORMED_FUNCTION_CALL"
-    told = read_pieces(wire.open_decoder(new_ids()), write(ended))
-    assert told[-1] == Failed("malformed_function_call", 'Malformed call: read: {"a": 1 (refused)')
+    events = read_pieces(wire.open_decoder(new_ids()), write(ended))
+    assert events[-1] == Failed("malformed_function_call", 'Malformed call: read: {"a": 1 (refused)')
 
 
 @pytest.mark.parametrize("kind", ["gemini", "openai_responses"])
-def test_a_seal_comes_back_as_it_went(kind: str) -> None:
+def test_a_signature_comes_back_unchanged(kind: str) -> None:
     events: list[Event] = [
         ReasoningDelta("hm"),
-        ReasoningSigned(SEAL, kind),
+        ReasoningSigned(SIGNATURE, kind),
         *call(0),
         ReasoningSigned("AAAA", kind),
         ReasoningSigned("BBBB", kind),
@@ -358,11 +358,11 @@ def test_a_seal_comes_back_as_it_went(kind: str) -> None:
     ]
     stream = write(events)
     assert read_pieces(wire.open_decoder(new_ids()), stream, 1) == [Started("1", "qwen3-max"), *settle(events)]
-    contents = [told["candidates"][0]["content"] for told in pieces(stream)]
+    contents = [received["candidates"][0]["content"] for received in pieces(stream)]
     assert "thoughtSignature" in contents[1]["parts"][0]
     turn = decode(contents=contents).conversation.messages[0]
-    sealed = Reasoning("hm", SEAL, kind), ToolCall("call_0", "read", PATH)
-    assert turn.parts == (*sealed, Reasoning("", "AAAA", kind), Reasoning("", "BBBB", kind))
+    signed = Reasoning("hm", SIGNATURE, kind), ToolCall("call_0", "read", PATH)
+    assert turn.parts == (*signed, Reasoning("", "AAAA", kind), Reasoning("", "BBBB", kind))
 
 
 def test_what_only_this_wire_knows_is_carried() -> None:
@@ -374,13 +374,13 @@ def test_what_only_this_wire_knows_is_carried() -> None:
 # answers, read
 
 
-def stream_of(*told: dict[str, Any]) -> bytes:
-    return "".join(f"data: {json.dumps(piece)}\r\n\r\n" for piece in told).encode()
+def stream_of(*payload: dict[str, Any]) -> bytes:
+    return "".join(f"data: {json.dumps(piece)}\r\n\r\n" for piece in payload).encode()
 
 
 def candidate(*parts: Any, finish: str | None = None, **fields: Any) -> dict[str, Any]:
-    told: dict[str, Any] = {"content": model(*parts), **fields}
-    return {"candidates": [told | {"finishReason": finish} if finish else told]}
+    payload: dict[str, Any] = {"content": model(*parts), **fields}
+    return {"candidates": [payload | {"finishReason": finish} if finish else payload]}
 
 
 @pytest.mark.parametrize("size", [0, 1, 7])
@@ -395,26 +395,27 @@ def test_a_canonical_stream(size: int) -> None:
     stream = stream_of(
         candidate({"text": "hm", "thought": True}) | {"responseId": "r", "modelVersion": "g"},
         candidate(
-            {"text": "I read. "}, {"functionCall": {"name": "read", "args": {"path": "ä"}}, "thoughtSignature": SEAL}
+            {"text": "I read. "},
+            {"functionCall": {"name": "read", "args": {"path": "ä"}}, "thoughtSignature": SIGNATURE},
         ),
         candidate({"functionCall": {"name": "ls", "id": "x"}}, finish="STOP") | {"usageMetadata": counts},
     )
-    told = read_pieces(wire.open_decoder(new_ids()), stream, size)
-    assert told == [
+    events = read_pieces(wire.open_decoder(new_ids()), stream, size)
+    assert events == [
         Started("r", "g"),
         ReasoningDelta("hm"),
         TextDelta("I read. "),
-        ReasoningSigned(SEAL, "gemini"),
+        ReasoningSigned(SIGNATURE, "gemini"),
         *(CallStarted(0, "made_1", "read"), CallArguments(0, '{"path":"ä"}'), CallEnded(0)),
         *(CallStarted(1, "x", "ls"), CallArguments(1, "{}"), CallEnded(1)),
-        Finished("tool_calls", Usage(11, 7, 18)),
+        Finished("tool_calls", Usage(input_tokens=11, output_tokens=7, total_tokens=18)),
     ]
-    again = json.loads(wire.encode_response(told, ANSWERER, PLAIN))["usageMetadata"]
+    again = json.loads(wire.encode_response(events, ANSWERER, PLAIN))["usageMetadata"]
     assert again == {"promptTokenCount": 11, "candidatesTokenCount": 5, "thoughtsTokenCount": 2, "totalTokenCount": 18}
 
 
 @pytest.mark.parametrize(
-    ("told", "last"),
+    ("payload", "last"),
     [
         ([candidate({"text": "x"})], Failed("upstream_closed", "The upstream closed the connection in the middle of its answer.")),
         ([candidate({"text": "x"}, finish="STOP")], Finished("stop")),
@@ -428,8 +429,8 @@ def test_a_canonical_stream(size: int) -> None:
         ([{"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}}], Failed("UNAVAILABLE", "busy")),
     ],
 )  # fmt: skip
-def test_how_a_stream_ends(told: list[dict[str, Any]], last: Event) -> None:
-    assert read_pieces(wire.open_decoder(new_ids()), stream_of(*told))[-1] == last
+def test_how_a_stream_ends(payload: list[dict[str, Any]], last: Event) -> None:
+    assert read_pieces(wire.open_decoder(new_ids()), stream_of(*payload))[-1] == last
 
 
 @pytest.mark.parametrize(
@@ -460,5 +461,9 @@ def test_errors_of_upstreams(body: bytes, message: str, code: str) -> None:
 
 
 def test_errors_have_the_status_that_the_wire_knows() -> None:
-    told = json.loads(wire.encode_error(AuthenticationError("No key.")))["error"]
-    assert (told["code"], told["status"], told["details"][0]["reason"]) == (401, "UNAUTHENTICATED", "invalid_api_key")
+    error = json.loads(wire.encode_error(AuthenticationError("No key.")))["error"]
+    assert (error["code"], error["status"], error["details"][0]["reason"]) == (
+        401,
+        "UNAUTHENTICATED",
+        "invalid_api_key",
+    )

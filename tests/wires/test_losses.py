@@ -1,4 +1,4 @@
-"""What the wires do not all have a word for: one test for each of the eighteen places where something could be lost.
+"""Fields that not all wires have: one test for each of the eighteen places where something could be lost.
 
 The docs list the policies in a table with the same numbers.
 """
@@ -51,10 +51,10 @@ PLACES = 18
 DOCS = sorted((Path(__file__).parents[2] / "docs").rglob("*.md"))
 
 
-def turn(*said: Any, content: tuple[Any, ...] = (Text("seen"),), error: bool = False) -> Conversation:
+def turn(*text: Any, content: tuple[Any, ...] = (Text("seen"),), error: bool = False) -> Conversation:
     """A conversation with one call that was answered."""
     answered = ToolResult("call_1", "read", content, error)
-    parts = said or (ToolCall("call_1", "read", '{"path":"a"}'),)
+    parts = text or (ToolCall("call_1", "read", '{"path":"a"}'),)
     return Conversation("m", (ASKED, Message("assistant", parts), Message("tool", (answered,))), (READ, WRITE))
 
 
@@ -123,7 +123,7 @@ def test_a_wire_encodes_what_it_declares(wire: str, field: str) -> None:
             return
         plain = replace(plain, tools=())
     if field in Sampling.__struct_fields__:
-        changed = replace(plain, limits=replace(plain.limits, **{field: SAMPLES[field]}))
+        changed = replace(plain, sampling=replace(plain.sampling, **{field: SAMPLES[field]}))
     else:
         changed = replace(plain, **{field: SAMPLES[field]})
     before, after = (all_wires()[wire].encode_request(one, stream=False, wants_usage=False) for one in (plain, changed))
@@ -163,11 +163,11 @@ def test_02_an_image_of_a_result(client: str, upstream: str) -> None:
 
 
 @pytest.mark.parametrize("upstream", sorted(set(client_wires()) - {"openai_chat"}))
-def test_03_a_seal_of_another_vendor_is_never_sent(upstream: str) -> None:
-    """Seals of its own: tests/test_seals.py."""
+def test_03_a_signature_of_another_vendor_is_never_sent(upstream: str) -> None:
+    """Signatures of the same vendor: tests/gateway/test_reasoning_signatures.py."""
     for kind in set(client_wires()) - {upstream}:
-        said = (Reasoning("Hm.", "U0VBTA==", kind), ToolCall("call_1", "read", "{}"))
-        body = all_wires()[upstream].encode_request(turn(*said), stream=False, wants_usage=False)
+        text = (Reasoning("Hm.", "U0VBTA==", kind), ToolCall("call_1", "read", "{}"))
+        body = all_wires()[upstream].encode_request(turn(*text), stream=False, wants_usage=False)
         assert b"U0VBTA==" not in body
         assert (b"Hm." in body) == (upstream == "ollama")
 
@@ -176,9 +176,9 @@ def test_03_a_seal_of_another_vendor_is_never_sent(upstream: str) -> None:
 def test_04_ids_of_calls(client: str, upstream: str) -> None:
     """Ids that a wire does not allow are replaced, the same one always by the same, and results follow."""
     odd = "functions.read:0"
-    said = (ToolCall(odd, "read", "{}"), ToolCall("functions.read_0", "read", "{}"))
-    results = tuple(Message("tool", (ToolResult(one.id, "read", (Text(one.id),)),)) for one in said)
-    asked = Conversation("m", (ASKED, Message("assistant", said), *results), (READ,))
+    text = (ToolCall(odd, "read", "{}"), ToolCall("functions.read_0", "read", "{}"))
+    results = tuple(Message("tool", (ToolResult(one.id, "read", (Text(one.id),)),)) for one in text)
+    asked = Conversation("m", (ASKED, Message("assistant", text), *results), (READ,))
     line = Line(client, upstream)
     seen = line.arrive(line.ask(asked, False))
     calls = [one.id for message in seen.messages for one in message.calls]
@@ -191,7 +191,7 @@ def test_04_ids_of_calls(client: str, upstream: str) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("client", "upstream"), [pair for pair in PAIRS if pair[0] != pair[1]])
 def test_05_names_of_tools(client: str, upstream: str, stream: bool) -> None:
-    """Replaced where a wire does not allow them, and told to the client as it knows them."""
+    """Replaced where a wire does not allow them, and restored for the client."""
     name = "files.server/" + "very_" * 20 + "long"
     line = Line(client, upstream)
     exchange = line.ask(Conversation("m", (ASKED,), (Tool(name, "Reads", SCHEMA),)), stream)
@@ -213,7 +213,7 @@ def test_06_arguments_in_one_big_piece(client: str, upstream: str) -> None:
 
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
 def test_07_the_end_of_a_call(client: str, upstream: str) -> None:
-    """A call that another one follows, or text, or the end of the answer, has ended; and every one is told whole."""
+    """A call that another one follows, or text, or the end of the answer, has ended; and every one is delivered whole."""
     line = Line(client, upstream)
     events = [*call(0, "read"), TextDelta("and"), *call(1, "write"), Finished("tool_calls", USAGE)]
     _, calls, end = sum_up(line.answer(line.ask(Conversation("m", (ASKED,), (READ, WRITE)), True), events))
@@ -226,7 +226,7 @@ ORDERLESS = {"openai_chat", "ollama"}
 
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
 def test_08_text_after_a_call(client: str, upstream: str) -> None:
-    """Told in its place; in a history it stands before the calls where a wire has only one place for text."""
+    """Delivered in its place; in a history it precedes the calls where a wire has only one place for text."""
     line = Line(client, upstream)
     events = [*call(0, "read"), TextDelta("Done."), Finished("tool_calls", USAGE)]
     text, calls, _ = sum_up(line.answer(line.ask(Conversation("m", (ASKED,), (READ,)), True), events))
@@ -238,8 +238,8 @@ def test_08_text_after_a_call(client: str, upstream: str) -> None:
 
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
 def test_09_text_between_calls(client: str, upstream: str) -> None:
-    said = (Text("One."), ToolCall("call_1", "read", "{}"), Text("Two."), ToolCall("call_2", "read", "{}"))
-    asked = turn(*said)
+    answer_text = (Text("One."), ToolCall("call_1", "read", "{}"), Text("Two."), ToolCall("call_2", "read", "{}"))
+    asked = turn(*answer_text)
     messages = (*asked.messages, Message("tool", (ToolResult("call_2", "read", (Text("seen"),)),)))
     line = Line(client, upstream)
     seen = [part for part in line.see(line.ask(replace(asked, messages=messages), False)) if not isinstance(part, Reasoning)]  # fmt: skip
@@ -258,12 +258,12 @@ REFUSALS: dict[str, bytes] = {
     "ollama": b'{"model":"m","message":{"role":"assistant","content":"No."},"done":true,"done_reason":"stop"}',
 }  # fmt: skip
 FLAGGED = {"anthropic_messages", "gemini"}
-"""Wires whose reason of the end tells a refusal."""
+"""Wires with a finish reason for a refusal."""
 
 
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
 def test_10_a_refusal(client: str, upstream: str) -> None:
-    """The words are text, and the reason is told where a wire has one."""
+    """The refusal is text, and the reason is sent where a wire has one."""
     line = Line(client, upstream)
     text, _, end = sum_up(line.carry(line.ask(Conversation("m", (ASKED,), (READ,)), False), REFUSALS[upstream]))
     flagged = upstream in FLAGGED and client != "ollama"
@@ -287,7 +287,7 @@ def test_11_tools_that_take_raw_text(upstream: str) -> None:
 
 
 def answer_of(line: Line, events: list[Event]) -> bytes:
-    asked = ClientRequest(Conversation("m", ()), memory={"thoughts": True, "list": False})
+    asked = ClientRequest(conversation=Conversation("m", ()), memory={"thoughts": True, "list": False})
     return line.upstream.encode_response(events, ResponseIdentity("1", 1, "m"), asked)
 
 
@@ -316,8 +316,8 @@ def test_13_answers_that_want_to_go_on(client: str, upstream: str) -> None:
 
 
 def test_13_phases_are_dropped_between_wires() -> None:
-    said = {"type": "message", "role": "assistant", "phase": "commentary", "content": [{"type": "output_text", "text": "Hm"}]}  # fmt: skip
-    asked = RESPONSES | {"input": [{"role": "user", "content": "go"}, said, {"role": "user", "content": "on"}]}
+    text = {"type": "message", "role": "assistant", "phase": "commentary", "content": [{"type": "output_text", "text": "Hm"}]}  # fmt: skip
+    asked = RESPONSES | {"input": [{"role": "user", "content": "go"}, text, {"role": "user", "content": "on"}]}
     _, exchange = ask_raw("openai_responses", "openai_chat", **asked)
     assert b"phase" not in exchange.upstream_body and b'"Hm"' in exchange.upstream_body
 
@@ -336,14 +336,14 @@ TAKEN: dict[str, Sampling] = {
 def test_14_sampling(upstream: str) -> None:
     """What a wire has no word for is not sent, and what it has a limit for is kept within."""
     line = Line("gemini" if upstream != "gemini" else "ollama", upstream)
-    asked = Conversation("m", (ASKED,), (READ,), limits=KNOBS)
-    assert line.arrive(line.ask(asked, False)).limits == TAKEN[upstream]
+    asked = Conversation("m", (ASKED,), (READ,), sampling=KNOBS)
+    assert line.arrive(line.ask(asked, False)).sampling == TAKEN[upstream]
 
 
 @pytest.mark.parametrize("upstream", client_wires())
 def test_14_a_note_names_every_lost_limit(upstream: str) -> None:
     line = Line("gemini" if upstream != "gemini" else "ollama", upstream)
-    exchange = line.ask(Conversation("m", (ASKED,), (READ,), limits=KNOBS), False)
+    exchange = line.ask(Conversation("m", (ASKED,), (READ,), sampling=KNOBS), False)
     lost = [name for name in ("top_k", "seed", "stop") if name not in all_wires()[upstream].carries]
     assert exchange.recorder.notes == ([f"not carried to another wire: {', '.join(lost)}"] if lost else [])
 
@@ -363,9 +363,9 @@ CACHED: dict[str, bytes] = {
 @pytest.mark.parametrize(("client", "upstream"), [pair for pair in PAIRS if pair[1] in CACHED])
 def test_15_usage_counts_what_came_from_a_cache(client: str, upstream: str) -> None:
     line = Line(client, upstream)
-    told = line.carry(line.ask(Conversation("m", (ASKED,), (READ,)), False), CACHED[upstream])
-    last = told[-1]
-    assert isinstance(last, Finished) and last.usage == Usage(11, 7, 18)
+    events = line.carry(line.ask(Conversation("m", (ASKED,), (READ,)), False), CACHED[upstream])
+    last = events[-1]
+    assert isinstance(last, Finished) and last.usage == Usage(input_tokens=11, output_tokens=7, total_tokens=18)
 
 
 HOSTED: dict[str, dict[str, Any]] = {
@@ -377,7 +377,7 @@ HOSTED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("client", HOSTED)
 def test_16_tools_of_the_provider(client: str) -> None:
-    """They are left out with a note, because agents offer them to everybody, and stay where the wire is the same."""
+    """They are left out with a note, because agents offer them to every server, and stay where the wire is the same."""
     _, exchange = ask_raw(client, "ollama", **HOSTED[client])
     assert b"earch" not in exchange.upstream_body and any("earch" in note for note in exchange.recorder.notes)
     _, same = ask_raw(client, client, **HOSTED[client])
@@ -385,7 +385,7 @@ def test_16_tools_of_the_provider(client: str) -> None:
 
 
 @pytest.mark.parametrize("upstream", client_wires())
-def test_17_a_choice_that_a_wire_cannot_tell(upstream: str) -> None:
+def test_17_a_choice_that_a_wire_cannot_express(upstream: str) -> None:
     """More of it: tests/test_quirks.py."""
     line = Line("openai_chat", upstream)
     for choice in (ToolChoice.one("read"), ToolChoice("auto", ("read",)), ToolChoice("none")):
@@ -420,11 +420,13 @@ def test_18_probabilities_and_sounds_stay_with_their_wire() -> None:
 
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
 def test_a_stream_that_breaks_off_is_no_answer(client: str, upstream: str) -> None:
-    """Wherever it breaks off: what was whole is told, nothing else is, and the client learns that it failed."""
+    """Wherever it ends early: complete parts are delivered, nothing else is, and the client gets an error."""
     events = [TextDelta("I read."), *call(0, "read", '{"path":"abcdefgh"}'), Finished("tool_calls", USAGE)]
     line = Line(client, upstream)
-    told = ClientRequest(Conversation("m", ()), True, True, memory={"thoughts": True, "list": False})
-    writer = line.upstream.open_encoder(ResponseIdentity("1", 1, "m"), told)
+    received = ClientRequest(
+        conversation=Conversation("m", ()), stream=True, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
+    writer = line.upstream.open_encoder(ResponseIdentity("1", 1, "m"), received)
     *before_end, _ = (writer.write([event]) for event in events)
     raw = b"".join(before_end)
     for size in range(0, len(raw), max(1, len(raw) // 25)):

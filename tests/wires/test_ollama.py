@@ -48,7 +48,7 @@ from toolglot.wires.ollama import WIRE as wire
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "qwen3")
-PLAIN = ClientRequest(Conversation("m", ()))
+PLAIN = ClientRequest(conversation=Conversation("m", ()))
 USER = Message("user", (Text("hi"),))
 
 
@@ -69,13 +69,13 @@ def ids() -> Any:
     return lambda: f"made_{next(numbers)}"
 
 
-def lines(*told: object) -> bytes:
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in told).encode()
+def lines(*received: object) -> bytes:
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in received).encode()
 
 
 def line(**message: Any) -> dict[str, Any]:
-    told = {"role": "assistant", "content": "", **message}
-    return {"model": "qwen3", "created_at": "2009-02-13T23:31:30Z", "message": told, "done": False}
+    received = {"role": "assistant", "content": "", **message}
+    return {"model": "qwen3", "created_at": "2009-02-13T23:31:30Z", "message": received, "done": False}
 
 
 def done(reason: str = "stop", **fields: Any) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def test_every_kind_of_message_is_read() -> None:
     assert assistant.parts == (Reasoning("hm"), ToolCall("call_2_0", "read", '{"a":"ä"}'), ToolCall("c", "read", "{}"))
     assert tool.parts == (ToolResult("", "read", (Text("out"),)),)
     assert last.parts == (ToolResult("c", "read", (Text("gone"),), True),)
-    assert asked.stream and asked.wants_usage and asked.conversation.limits == Sampling(temperature=0, stop=("x",))
+    assert asked.stream and asked.wants_usage and asked.conversation.sampling == Sampling(temperature=0, stop=("x",))
     assert asked.conversation.extra == {"think": True, "options": {"num_predict": -1, "num_ctx": 9}}
     assert not decode(ask(stream=False)).stream
 
@@ -127,8 +127,8 @@ def test_every_kind_of_message_is_read() -> None:
 def test_results_belong_to_calls_without_ids_in_order() -> None:
     """Some clients leave the ids out of calls and in results."""
     made = [call("read", {"a": "1"}), call("write", {}), call("read", {"a": "2"})]
-    told = [{"role": "tool", "content": text, "tool_call_id": f"call_{text}"} for text in ("one", "two", "three")]
-    history = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "", "tool_calls": made}, *told]
+    received = [{"role": "tool", "content": text, "tool_call_id": f"call_{text}"} for text in ("one", "two", "three")]
+    history = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "", "tool_calls": made}, *received]
     messages, _ = match_results(decode(ask(messages=history)).conversation.messages, str)
     results = [part for message in messages for part in message.parts if isinstance(part, ToolResult)]
     assert [(result.call_id, result.name) for result in results] == [
@@ -141,8 +141,8 @@ def test_results_belong_to_calls_without_ids_in_order() -> None:
 
 def test_a_strange_id_of_a_result_is_kept_where_all_calls_have_ids() -> None:
     made = [call("read", {}, id="c")]
-    told = {"role": "tool", "content": "x", "tool_call_id": "other"}
-    history = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "", "tool_calls": made}, told]
+    received = {"role": "tool", "content": "x", "tool_call_id": "other"}
+    history = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "", "tool_calls": made}, received]
     with pytest.raises(ToolResultsError, match="which no earlier message makes"):
         match_results(decode(ask(messages=history)).conversation.messages, str)
 
@@ -192,10 +192,10 @@ def test_bad_requests_name_the_field(body: bytes, where: str | None, words: str)
 def test_a_choice_is_made_by_what_is_offered() -> None:
     tools = (Tool("read"), Tool("write"))
     assert "tools" not in encode(USER, tools=tools, choice=ToolChoice("none"))
-    told = encode(USER, tools=tools, choice=ToolChoice.one("write"))
-    assert [tool["function"]["name"] for tool in told["tools"]] == ["write"]
-    assert told["messages"][0] == {"role": "system", "content": "Your next answer must be a call of write."}
-    assert told["stream"] is False
+    encoded = encode(USER, tools=tools, choice=ToolChoice.one("write"))
+    assert [tool["function"]["name"] for tool in encoded["tools"]] == ["write"]
+    assert encoded["messages"][0] == {"role": "system", "content": "Your next answer must be a call of write."}
+    assert encoded["stream"] is False
 
 
 def test_an_image_without_its_bytes_is_refused() -> None:
@@ -206,8 +206,8 @@ def test_an_image_without_its_bytes_is_refused() -> None:
 def test_a_request_for_another_model_keeps_everything_else() -> None:
     body = ask(tools=[READ], think=False)
     assert wire.adapt_request(body, "m", without_tools=False) == body
-    told = json.loads(wire.adapt_request(body, "other", without_tools=True))
-    assert told["model"] == "other" and "tools" not in told and "think" in told
+    encoded = json.loads(wire.adapt_request(body, "other", without_tools=True))
+    assert encoded["model"] == "other" and "tools" not in encoded and "think" in encoded
 
 
 # replies
@@ -219,7 +219,7 @@ STREAM = lines(
     line(tool_calls=[call("read", {"path": "ä"}, id="c1"), call("list", {})]),
     done(),
 )
-TOLD: list[Event] = [
+EVENTS: list[Event] = [
     Started("", "qwen3"),
     ReasoningDelta("hm"),
     TextDelta("Ich lese – "),
@@ -229,22 +229,22 @@ TOLD: list[Event] = [
     CallStarted(1, "made_1", "list"),
     CallArguments(1, "{}"),
     CallEnded(1),
-    Finished("tool_calls", Usage(3, 4, 7)),
+    Finished("tool_calls", Usage(input_tokens=3, output_tokens=4, total_tokens=7)),
 ]
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 64])
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
 def test_a_stream_is_read_however_it_is_cut(size: int, ends: bytes) -> None:
-    assert read_whole(STREAM.replace(b"\n", ends), size) == TOLD
+    assert read_whole(STREAM.replace(b"\n", ends), size) == EVENTS
 
 
 @pytest.mark.parametrize(
     ("stream", "last"),
     [
-        (lines(line(content="x"), done()), Finished("stop", Usage(3, 4, 7))),
-        (lines(line(content="x"), done("length")), Finished("length", Usage(3, 4, 7))),
-        (lines(line(content="x"), done())[:-1], Finished("stop", Usage(3, 4, 7))),
+        (lines(line(content="x"), done()), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (lines(line(content="x"), done("length")), Finished("length", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
+        (lines(line(content="x"), done())[:-1], Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),
         (lines(line(content="x")), Failed("upstream_closed", "The upstream closed the connection in the middle of its answer.")),
         (lines(line(content="x"), {"error": "boom"}, done()), Failed("upstream_refused", "boom")),
         (b"{\n", Failed("upstream_invalid", "The upstream sent no reply but '{'.")),
@@ -255,15 +255,15 @@ def test_how_a_stream_ends(stream: bytes, last: Event) -> None:
 
 
 def test_what_is_written_is_read_the_same() -> None:
-    assert read_whole(wire.open_encoder(ANSWERER, PLAIN).write(TOLD), 11) == TOLD
-    assert wire.decode_response(wire.encode_response(TOLD, ANSWERER, PLAIN), ids()).events == TOLD
+    assert read_whole(wire.open_encoder(ANSWERER, PLAIN).write(EVENTS), 11) == EVENTS
+    assert wire.decode_response(wire.encode_response(EVENTS, ANSWERER, PLAIN), ids()).events == EVENTS
 
 
-def test_a_heartbeat_is_a_line_that_says_nothing() -> None:
+def test_a_heartbeat_is_an_empty_line() -> None:
     assert json.loads(wire.open_encoder(ANSWERER, PLAIN).heartbeat()) == line()
 
 
-def test_only_whole_calls_are_told() -> None:
+def test_only_whole_calls_are_sent() -> None:
     started: list[Event] = [CallStarted(0, "c", "read"), CallArguments(0, '{"a":"b (refused)')]
     cut = wire.open_encoder(ANSWERER, PLAIN).write([*started, Finished("length")])
     assert json.loads(cut)["done_reason"] == "length"
@@ -317,8 +317,8 @@ FIRST = ("read", {"filePath": "package.json"})
 def test_the_package_reads_it(
     client: Client, model: str, text: str, thought: str, calls: list[Any], reason: str, streamed: bool
 ) -> None:
-    *told, last = ask_client(client, model, streamed)
-    assert told == [text, thought, calls]
+    *received, last = ask_client(client, model, streamed)
+    assert received == [text, thought, calls]
     assert (last.done, last.done_reason, last.prompt_eval_count, last.eval_count) == (True, reason, 11, 7)
 
 
@@ -352,8 +352,8 @@ def test_an_agent_reads_a_file(mode: str, streamed: bool) -> None:
                     {"role": "tool", "tool_name": call.function.name, "content": '{"name": "shop"}'} for call in calls
                 ]
             assert "shop" in text and not calls
-            told = [call.function.arguments for message in messages for call in message.get("tool_calls", ())]
-            assert told == [{"filePath": "package.json"}]
+            received = [call.function.arguments for message in messages for call in message.get("tool_calls", ())]
+            assert received == [{"filePath": "package.json"}]
             assert "sim" in [model.model for model in (await client.list()).models]
             assert (await client.show("sim")).capabilities == ["completion", "tools"]
             assert (await gate.get("/api/version")).json["version"]
@@ -375,9 +375,9 @@ def test_a_slow_relay_is_kept_alive_between_its_lines() -> None:
         app = web.Application()
         app.router.add_post("/v1/chat", answer)
         async with gateway(app=app, upstream={"wire": "ollama"}, mode="off", heartbeat_seconds=0.05) as gate:
-            told = await gate.ask(ask(model="qwen3"), "/api/chat")
-            assert read_whole(told.body) == TOLD
-            assert all(json.loads(part) for part in told.body.splitlines())
+            received = await gate.ask(ask(model="qwen3"), "/api/chat")
+            assert read_whole(received.body) == EVENTS
+            assert all(json.loads(part) for part in received.body.splitlines())
 
     run(relay)
 
@@ -398,11 +398,11 @@ def test_a_chat_client_is_answered_by_it(streamed: bool) -> None:
         app = web.Application()
         app.router.add_post("/v1/chat", answer)
         async with gateway(app=app, upstream={"wire": "ollama"}, mode="native") as gate:
-            told = await gate.ask({**ASK, "stream": streamed, "max_tokens": 5})
+            received = await gate.ask({**ASK, "stream": streamed, "max_tokens": 5})
             if streamed:
-                assert told.told == ("Ich lese – ", [("read", '{"path":"ä"}'), ("list", "{}")], "tool_calls")
+                assert received.joined == ("Ich lese – ", [("read", '{"path":"ä"}'), ("list", "{}")], "tool_calls")
             else:
-                assert told.message["tool_calls"][0]["function"]["arguments"] == '{"path":"ä"}'
+                assert received.message["tool_calls"][0]["function"]["arguments"] == '{"path":"ä"}'
             assert seen[-1]["options"] == {"num_predict": 5} and seen[-1]["stream"] is streamed
 
     run(translate)

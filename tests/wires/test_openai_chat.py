@@ -30,8 +30,8 @@ from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.sse import EventStream
 
 ANSWERER = ResponseIdentity("1", 1234567890, "qwen3-max")
-PLAIN = ClientRequest(Conversation("m", ()))
-COUNTED = ClientRequest(Conversation("m", ()), wants_usage=True)
+PLAIN = ClientRequest(conversation=Conversation("m", ()))
+COUNTED = ClientRequest(conversation=Conversation("m", ()), wants_usage=True)
 READ = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}
 
 
@@ -49,8 +49,8 @@ def ids() -> Any:
 
 
 def frames(*chunks: object, done: bool = True) -> bytes:
-    told = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"] * done
-    return "".join(told).encode()
+    received = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"] * done
+    return "".join(received).encode()
 
 
 def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -59,8 +59,8 @@ def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
 
 def call(index: int | None = 0, name: str | None = None, arguments: Any = None, **fields: Any) -> dict[str, Any]:
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
-    told = {"function": function, **fields}
-    return delta(tool_calls=[told if index is None else {"index": index, **told}])
+    received = {"function": function, **fields}
+    return delta(tool_calls=[received if index is None else {"index": index, **received}])
 
 
 def read_whole(stream: bytes, size: int = 0) -> list[Event]:
@@ -128,7 +128,7 @@ def test_a_request_written_again_is_the_same_request() -> None:
 def test_the_newer_name_of_the_limit_is_kept() -> None:
     asked = decode(ask(max_completion_tokens=7)).conversation
     again = json.loads(wire.encode_request(asked, stream=False, wants_usage=False))
-    assert asked.limits.max_tokens == again["max_completion_tokens"] == 7 and "max_tokens" not in again
+    assert asked.sampling.max_tokens == again["max_completion_tokens"] == 7 and "max_tokens" not in again
 
 
 def test_what_results_hold_elsewhere_finds_a_place() -> None:
@@ -193,8 +193,8 @@ def test_bad_requests_name_the_field(body: bytes, where: str | None, words: str)
     with pytest.raises(RequestError, match=words) as caught:
         decode(body)
     assert caught.value.where == where
-    told = json.loads(wire.encode_error(caught.value))["error"]
-    assert told["type"] == "invalid_request_error" and told["param"] == where
+    error = json.loads(wire.encode_error(caught.value))["error"]
+    assert error["type"] == "invalid_request_error" and error["param"] == where
 
 
 @pytest.mark.parametrize("role", [[], {}, 1, None])
@@ -262,21 +262,21 @@ STREAM = frames(
     delta("tool_calls"),
     {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}},
 )
-TOLD: list[Event] = [
+EVENTS: list[Event] = [
     Started("", ""),
     TextDelta("Ich lese – "),
     ReasoningDelta("hm"),
     CallStarted(0, "c1", "read"),
     CallArguments(0, '{"path":"ä"}'),
     CallEnded(0),
-    Finished("tool_calls", Usage(3, 4, 7)),
+    Finished("tool_calls", Usage(input_tokens=3, output_tokens=4, total_tokens=7)),
 ]
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 64])
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
 def test_a_stream_is_read_however_it_is_cut(size: int, ends: bytes) -> None:
-    assert read_whole(STREAM.replace(b"\n", ends), size) == TOLD
+    assert read_whole(STREAM.replace(b"\n", ends), size) == EVENTS
 
 
 @pytest.mark.parametrize(
@@ -300,12 +300,12 @@ def test_a_stream_is_read_however_it_is_cut(size: int, ends: bytes) -> None:
 )  # fmt: skip
 def test_servers_disagree_about_ids_and_indexes(chunks: list[Any], calls: list[tuple[str, str, str]]) -> None:
     events = read_whole(frames(*chunks, delta("tool_calls")))
-    told = {event.index: [event.id, event.name, ""] for event in events if isinstance(event, CallStarted)}
+    received = {event.index: [event.id, event.name, ""] for event in events if isinstance(event, CallStarted)}
     for event in events:
         if isinstance(event, CallArguments):
-            told[event.index][2] += event.fragment
-    assert [tuple(call) for call in told.values()] == calls
-    assert {event.index for event in events if isinstance(event, CallEnded)} == set(told)
+            received[event.index][2] += event.fragment
+    assert [tuple(call) for call in received.values()] == calls
+    assert {event.index for event in events if isinstance(event, CallEnded)} == set(received)
 
 
 @pytest.mark.parametrize("name", ["", "a", None])
@@ -317,7 +317,7 @@ def test_every_entry_of_a_whole_reply_is_a_call_of_its_own(name: str | None) -> 
     assert [event.fragment for event in events if isinstance(event, CallArguments)] == ["{}", "[]"]
 
 
-def test_a_call_that_names_nobody_is_text() -> None:
+def test_a_call_without_a_name_is_text() -> None:
     events = read_whole(frames(call(0, None, '{"a":1}', id="a"), delta("tool_calls")))
     assert events[1:] == [TextDelta('{"a":1}'), Finished("tool_calls")]
 
@@ -364,13 +364,13 @@ def test_a_call_that_was_whole_before_the_cut_is_complete(finish: str) -> None:
 
 @pytest.mark.parametrize("finish", [None, "stop", "tool_calls", "eos"])
 @pytest.mark.parametrize("arguments", ['{"filePath":"a', '{"a":1', "{", '{"a":"two\nlines', '{"a":tru', '{"a":-'])
-def test_a_call_without_its_end_was_cut_whatever_is_said_of_it(arguments: str, finish: str | None) -> None:
+def test_a_call_without_its_end_was_cut_whatever_the_finish_reason(arguments: str, finish: str | None) -> None:
     pieces = [call(0, "f", "", id="a"), call(1, "g", "[]", id="b"), call(2, "h", arguments, id="c")]
-    said = [
+    answer_text = [
         {"id": one, "function": {"name": "f", "arguments": text}}
         for one, text in (("a", ""), ("b", "[]"), ("c", arguments))
     ]
-    whole = json.dumps({"choices": [{"message": {"tool_calls": said}, "finish_reason": finish}]}).encode()
+    whole = json.dumps({"choices": [{"message": {"tool_calls": answer_text}, "finish_reason": finish}]}).encode()
     reader = wire.open_decoder(ids())
     streamed = reader.feed(frames(*pieces, *([delta(finish)] if finish else [])))
     assert not reader.tidy
@@ -382,8 +382,8 @@ def test_a_call_without_its_end_was_cut_whatever_is_said_of_it(arguments: str, f
 @pytest.mark.parametrize(
     ("arguments", "odd"),
     [
-        *((told, False) for told in ("", "{}", "[]", '{"a":"\\ud83d"}', '{"a":"b\nc"}')),
-        *((told, True) for told in ("{'a': 1}", "{a: 1}", '{"a":1,}', "none")),
+        *((received, False) for received in ("", "{}", "[]", '{"a":"\\ud83d"}', '{"a":"b\nc"}')),
+        *((received, True) for received in ("{'a': 1}", "{a: 1}", '{"a":1,}', "none")),
     ],
 )
 def test_arguments_that_are_no_json_are_not_cut(arguments: str, odd: bool) -> None:
@@ -409,13 +409,13 @@ def test_half_a_surrogate_pair_in_a_name_or_an_error_is_escaped() -> None:
 
 def test_what_is_written_is_read_the_same() -> None:
     writer = wire.open_encoder(ANSWERER, COUNTED)
-    assert read_whole(writer.write(TOLD), 11) == [Started("chatcmpl-1", "qwen3-max"), *TOLD[1:]]
-    whole = wire.decode_response(wire.encode_response(TOLD, ANSWERER, PLAIN), ids()).events
-    assert all(event in whole for event in TOLD[1:]) and len(whole) == len(TOLD)
+    assert read_whole(writer.write(EVENTS), 11) == [Started("chatcmpl-1", "qwen3-max"), *EVENTS[1:]]
+    whole = wire.decode_response(wire.encode_response(EVENTS, ANSWERER, PLAIN), ids()).events
+    assert all(event in whole for event in EVENTS[1:]) and len(whole) == len(EVENTS)
 
 
 def test_role_id_and_name_are_written_once() -> None:
-    written = wire.open_encoder(ANSWERER, PLAIN).write(TOLD)
+    written = wire.open_encoder(ANSWERER, PLAIN).write(EVENTS)
     assert written.count(b'"role"') == written.count(b'"id":"c1"') == written.count(b'"name"') == 1
     assert written.count(b"[DONE]") == 1 and b'"usage"' not in written
     assert written.startswith(
@@ -423,7 +423,7 @@ def test_role_id_and_name_are_written_once() -> None:
     )
 
 
-def test_a_heartbeat_is_a_chunk_that_says_nothing() -> None:
+def test_a_heartbeat_is_an_empty_chunk() -> None:
     writer = wire.open_encoder(ANSWERER, PLAIN)
     beat = json.loads(writer.heartbeat()[6:])
     assert beat["choices"] == [{"index": 0, "delta": {}, "finish_reason": None}]
@@ -438,7 +438,7 @@ def test_a_failure_is_nested_under_error() -> None:
 
 
 def test_a_whole_answer_without_text_has_null_content() -> None:
-    message = json.loads(wire.encode_response(TOLD[3:], ANSWERER, PLAIN))["choices"][0]["message"]
+    message = json.loads(wire.encode_response(EVENTS[3:], ANSWERER, PLAIN))["choices"][0]["message"]
     assert message["content"] is None and message["tool_calls"][0]["function"]["arguments"] == '{"path":"ä"}'
     message = json.loads(wire.encode_response([TextDelta("hi"), Finished("stop")], ANSWERER, PLAIN))["choices"][0][
         "message"

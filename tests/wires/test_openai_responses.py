@@ -45,7 +45,7 @@ from toolglot.wires.openai_responses.previous_responses import expand_request
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "qwen3-max")
-PLAIN = ClientRequest(Conversation("m", ()))
+PLAIN = ClientRequest(conversation=Conversation("m", ()))
 READ = {
     "type": "function",
     "name": "read",
@@ -66,7 +66,7 @@ AGENTS = {
     "tools": [{**READ, "name": "spawn"}, {**PATCH, "name": "tell"}, {"type": "x"}],
 }
 CODEX = ClientRequest(
-    Conversation("m", ()),
+    conversation=Conversation("m", ()),
     memory={
         "custom": frozenset(("apply_patch", "agents__tell")),
         "namespaces": {"agents__spawn": ("agents", "spawn"), "agents__tell": ("agents", "tell")},
@@ -88,10 +88,10 @@ def write(events: list[Event], asked: ClientRequest = PLAIN) -> bytes:
 
 def steps(stream: bytes) -> list[dict[str, Any]]:
     frames = [frame.split("\n") for frame in stream.decode().split("\n\n") if frame]
-    told: list[dict[str, Any]] = [json.loads(data.removeprefix("data: ")) for _, data in frames]
-    assert [name.removeprefix("event: ") for name, _ in frames] == [step["type"] for step in told]
-    assert [step["sequence_number"] for step in told] == list(range(len(told)))
-    return told
+    payload: list[dict[str, Any]] = [json.loads(data.removeprefix("data: ")) for _, data in frames]
+    assert [name.removeprefix("event: ") for name, _ in frames] == [step["type"] for step in payload]
+    assert [step["sequence_number"] for step in payload] == list(range(len(payload)))
+    return payload
 
 
 # requests, read
@@ -103,7 +103,7 @@ def test_every_kind_of_item_is_read() -> None:
         input=[
             {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "rules"}]},
             {"role": "user", "content": [{"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "auto"}]},
-            {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "a"}, {"type": "summary_text", "text": "b"}], "encrypted_content": "SEAL"},
+            {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "a"}, {"type": "summary_text", "text": "b"}], "encrypted_content": "SIGNATURE"},
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I read."}]},
             {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "read", "arguments": "{bad"},
             {"type": "custom_tool_call", "call_id": "c2", "name": "apply_patch", "input": "*** \"x\"\n"},
@@ -122,7 +122,7 @@ def test_every_kind_of_item_is_read() -> None:
     assert [system, developer] == [Message("system", (Text("be brief"),)), Message("system", (Text("rules"),))]
     assert user.parts == (Text("see"), Image(data="AAAA", media_type="image/png"))
     assert turn.parts == (
-        Reasoning("a\n\nb", "SEAL", "openai_responses"),
+        Reasoning("a\n\nb", "SIGNATURE", "openai_responses"),
         Text("I read."),
         ToolCall("c1", "read", "{bad"),
         ToolCall("c2", "apply_patch", '{"input":"*** \\"x\\"\\n"}'),
@@ -144,8 +144,8 @@ def test_custom_tools_namespaces_and_tools_that_come_as_items() -> None:
     )
     tools = {tool.name: tool for tool in asked.conversation.tools}
     assert list(tools) == ["read", "apply_patch", "agents__spawn", "agents__tell", "late"]
-    told = tools["apply_patch"].parameters
-    assert told["required"] == ["input"] and "start: hunk+" in told["properties"]["input"]["description"]
+    received = tools["apply_patch"].parameters
+    assert received["required"] == ["input"] and "start: hunk+" in received["properties"]["input"]["description"]
     assert asked.memory == CODEX.memory
     assert asked.notes == (
         "tools[2].tools[2] skipped: not a function but 'x'",
@@ -156,8 +156,8 @@ def test_custom_tools_namespaces_and_tools_that_come_as_items() -> None:
 
 def test_tools_of_items_belong_to_their_request_alone() -> None:
     more = {"type": "additional_tools", "tools": [{**READ, "name": "late"}, {"type": "web_search"}]}
-    said = {"role": "user", "content": "x"}
-    asked = [decode(tools=[READ], input=input) for input in ([said], [more, said], [said])]
+    text = {"role": "user", "content": "x"}
+    asked = [decode(tools=[READ], input=input) for input in ([text], [more, text], [text])]
     assert [[tool.name for tool in one.conversation.tools] for one in asked] == [["read"], ["read", "late"], ["read"]]
     assert [len(one.notes) for one in asked] == [0, 1, 0]
 
@@ -201,8 +201,8 @@ def test_bad_requests_name_the_field(fields: dict[str, Any], where: str, words: 
     with pytest.raises(RequestError, match=words) as caught:
         decode(**fields)
     assert caught.value.where == where
-    told = json.loads(wire.encode_error(caught.value))["error"]
-    assert told["type"] == "invalid_request_error" and told["param"] == where
+    error = json.loads(wire.encode_error(caught.value))["error"]
+    assert error["type"] == "invalid_request_error" and error["param"] == where
 
 
 @pytest.mark.parametrize(
@@ -215,16 +215,18 @@ def test_bad_requests_name_the_field(fields: dict[str, Any], where: str, words: 
         ({"background": True}, "background", "background"),
     ],
 )  # fmt: skip
-def test_what_only_its_own_server_knows_is_a_bond(fields: dict[str, Any], where: str, words: str) -> None:
-    bond = decode(**fields).same_wire_only
-    assert bond is not None and bond.where == where and words in bond.message
-    told = json.loads(wire.encode_error(bond))["error"]
-    assert told["type"] == "invalid_request_error" and told["param"] == where
+def test_a_reference_that_only_its_server_knows_is_an_error_elsewhere(
+    fields: dict[str, Any], where: str, words: str
+) -> None:
+    reference_error = decode(**fields).same_wire_only
+    assert reference_error is not None and reference_error.where == where and words in reference_error.message
+    error = json.loads(wire.encode_error(reference_error))["error"]
+    assert error["type"] == "invalid_request_error" and error["param"] == where
 
 
-def test_a_request_that_refers_to_nothing_has_no_bond() -> None:
-    told = {"role": "user", "content": "hi", "id": "msg_1"}
-    for fields in ({"input": [told, {"type": "item_reference", "id": "msg_1"}]}, {"input": "hi", "store": True}):
+def test_a_request_without_references_may_go_anywhere() -> None:
+    received = {"role": "user", "content": "hi", "id": "msg_1"}
+    for fields in ({"input": [received, {"type": "item_reference", "id": "msg_1"}]}, {"input": "hi", "store": True}):
         assert decode(**fields).same_wire_only is None
     assert decode(input="hi").may_be_referenced and not decode(input="hi", store=False).may_be_referenced
 
@@ -234,12 +236,12 @@ KEPT: dict[str, tuple[Any, list[Any]]] = {
         {"input": "What is it?"},
         [
             {"type": "reasoning", "id": "rs_a_0", "summary": []},
-            {"type": "reasoning", "id": "rs_a_1", "summary": [], "encrypted_content": "SEAL"},
+            {"type": "reasoning", "id": "rs_a_1", "summary": [], "encrypted_content": "SIGNATURE"},
             {"type": "function_call", "id": "fc_a_2", "status": "completed", "call_id": "c", "name": "read", "arguments": "{}"},
         ],
     )
 }  # fmt: skip
-THOUGHT = {"type": "reasoning", "summary": [], "encrypted_content": "SEAL"}
+THOUGHT = {"type": "reasoning", "summary": [], "encrypted_content": "SIGNATURE"}
 CALLED = {"type": "function_call", "call_id": "c", "name": "read", "arguments": "{}"}
 RESULT = {"type": "function_call_output", "call_id": "c", "output": "done"}
 ASKED = {"role": "user", "content": "What is it?"}
@@ -279,9 +281,9 @@ def test_references_do_not_grow_past_the_limit(fields: dict[str, Any], monkeypat
     read: list[bytes] = []
     decode = msgspec.json.decode
 
-    def watch(told: bytes) -> Any:
-        read.append(told)
-        return decode(told)
+    def watch(data: bytes) -> Any:
+        read.append(data)
+        return decode(data)
 
     monkeypatch.setattr(msgspec.json, "decode", watch)
     body = json.dumps({"model": "m", **fields}).encode()
@@ -298,10 +300,10 @@ def test_references_do_not_grow_past_the_limit(fields: dict[str, Any], monkeypat
     [("gpt-5", True), ("openai/gpt-5.5-codex", True), ("o3-mini", True), ("gpt-6-sol", True), ("gpt-4o", False),
      ("gpt-5-chat-latest", False), ("qwen3", False), ("olmo-2", False)],
 )  # fmt: skip
-def test_models_that_think_are_asked_for_seals(model: str, asked: bool) -> None:
+def test_signatures_are_requested_from_reasoning_models(model: str, asked: bool) -> None:
     conversation = Conversation(model, (Message("user", (Text("hi"),)),))
-    told = json.loads(wire.encode_request(conversation, stream=False, wants_usage=False))
-    assert told.get("include") == (["reasoning.encrypted_content"] if asked else None)
+    encoded = json.loads(wire.encode_request(conversation, stream=False, wants_usage=False))
+    assert encoded.get("include") == (["reasoning.encrypted_content"] if asked else None)
 
 
 def test_a_result_without_output_is_refused() -> None:
@@ -317,13 +319,13 @@ WRITTEN = Conversation(
         Message("system", (Text("s"),)),
         Message("system", (Text("also"),)),
         Message("user", (Text("a"), Image(data="AAAA", media_type="image/png"), ProviderPart("openai_responses", {"type": "input_file", "file_id": "f"}))),
-        Message("assistant", (Reasoning("hm", "SEAL", "openai_responses"), Text("I read."), ToolCall("c1", "read", "{}"), Text("And."), ToolCall("c2", "read", "{bad"))),
+        Message("assistant", (Reasoning("hm", "SIGNATURE", "openai_responses"), Text("I read."), ToolCall("c1", "read", "{}"), Text("And."), ToolCall("c2", "read", "{bad"))),
         Message("tool", (ToolResult("c1", "", (Text("no"), Image(url="https://x/y")), error=True),)),
         Message("tool", (ToolResult("c2", "", (Text("ok"),)),)),
     ),
     (Tool("read", "Read", {"type": "object", "properties": {}}),),
     ToolChoice("auto", ("read",)),
-    Sampling(7, 0.5, 0.25, parallel_calls=False, effort="low"),
+    Sampling(max_tokens=7, temperature=0.5, top_p=0.25, parallel_calls=False, effort="low"),
     {"reasoning": {"effort": "low"}},
 )  # fmt: skip
 
@@ -332,17 +334,17 @@ def test_a_conversation_written_is_read_the_same() -> None:
     body = wire.encode_request(WRITTEN, stream=True, wants_usage=True)
     asked = wire.decode_request(body, {})
     assert asked.conversation == WRITTEN and asked.stream
-    told = json.loads(body)
-    assert told["instructions"] == "s" and told["store"] is False
-    assert [item["type"] for item in told["input"]] == [
+    received = json.loads(body)
+    assert received["instructions"] == "s" and received["store"] is False
+    assert [item["type"] for item in received["input"]] == [
         "message", "message", "reasoning", "message", "function_call", "message", "function_call", "function_call_output", "function_call_output",
     ]  # fmt: skip
 
 
 def test_what_another_wire_made_is_not_sent() -> None:
     thoughts = Message("assistant", (Reasoning("hm", "SIG", "gemini"), Reasoning("so"), Text("x")))
-    told = json.loads(wire.encode_request(Conversation("m", (thoughts,)), stream=False, wants_usage=False))
-    assert [item["type"] for item in told["input"]] == ["message"]
+    encoded = json.loads(wire.encode_request(Conversation("m", (thoughts,)), stream=False, wants_usage=False))
+    assert [item["type"] for item in encoded["input"]] == ["message"]
     with pytest.raises(RequestError, match="no word"):
         wire.encode_request(
             Conversation("m", (Message("user", (ProviderPart("gemini", {}),)),)), stream=False, wants_usage=False
@@ -366,39 +368,39 @@ def test_a_request_is_adapted() -> None:
 @pytest.mark.parametrize("size", [0, 1, 11])
 def test_what_is_streamed_is_read_the_same(name: str, size: int) -> None:
     events = ANSWERS[name]
-    told = read_pieces(wire.open_decoder(new_ids()), write(events), size)
-    assert told == [Started("resp_1", "qwen3-max"), *settle(events)]
+    received = read_pieces(wire.open_decoder(new_ids()), write(events), size)
+    assert received == [Started("resp_1", "qwen3-max"), *settle(events)]
 
 
 @pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"error", "cut_call"}))
 def test_what_is_written_whole_is_read_the_same(name: str) -> None:
     events = ANSWERS[name]
-    told = wire.decode_response(wire.encode_response(events, ANSWERER, PLAIN), new_ids()).events
-    check_order(told)
-    assert list(merge_deltas(told)) == [Started("resp_1", "qwen3-max"), *settle(events)]
+    encoded = wire.decode_response(wire.encode_response(events, ANSWERER, PLAIN), new_ids()).events
+    check_order(encoded)
+    assert list(merge_deltas(encoded)) == [Started("resp_1", "qwen3-max"), *settle(events)]
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_every_item_climbs_the_whole_ladder(name: str) -> None:
-    told = steps(write(ANSWERS[name]))
-    assert [step["type"] for step in told[:2]] == ["response.created", "response.in_progress"]
-    ladders: dict[int, list[str]] = {}
-    for step in told:
+def test_every_item_has_all_its_stream_events(name: str) -> None:
+    events = steps(write(ANSWERS[name]))
+    assert [step["type"] for step in events[:2]] == ["response.created", "response.in_progress"]
+    progress: dict[int, list[str]] = {}
+    for step in events:
         if "output_index" in step:
             kind = step["type"].removeprefix("response.")
-            ladder = ladders.setdefault(step["output_index"], [])
-            if not ladder or ladder[-1] != kind:
-                ladder.append(kind)
+            steps_seen = progress.setdefault(step["output_index"], [])
+            if not steps_seen or steps_seen[-1] != kind:
+                steps_seen.append(kind)
     whole = {
         "message": ["output_item.added", "content_part.added", "output_text.delta", "output_text.done", "content_part.done", "output_item.done"],
         "function_call": ["output_item.added", "function_call_arguments.delta", "function_call_arguments.done", "output_item.done"],
         "reasoning": ["output_item.added", "reasoning_summary_part.added", "reasoning_summary_text.delta", "reasoning_summary_text.done", "reasoning_summary_part.done", "output_item.done"],
     }  # fmt: skip
-    assert list(ladders) == list(range(len(ladders)))
-    done = {step["output_index"]: step["item"] for step in told if step["type"] == "response.output_item.done"}
-    for at, ladder in ladders.items():
-        assert (at in done and ladder == whole[done[at]["type"]]) or name in ("cut_call", "error")
-    ends = [step for step in told if step["type"] in ("response.completed", "response.incomplete")]
+    assert list(progress) == list(range(len(progress)))
+    done = {step["output_index"]: step["item"] for step in events if step["type"] == "response.output_item.done"}
+    for at, steps_seen in progress.items():
+        assert (at in done and steps_seen == whole[done[at]["type"]]) or name in ("cut_call", "error")
+    ends = [step for step in events if step["type"] in ("response.completed", "response.incomplete")]
     assert all(end["response"]["output"] == list(done.values()) for end in ends)
     ids = [item["id"] for item in done.values()]
     assert len(set(ids)) == len(ids)
@@ -410,9 +412,9 @@ def test_a_call_has_two_ids() -> None:
 
 
 def test_a_call_that_was_cut_is_never_done() -> None:
-    told = steps(write(ANSWERS["cut_call"]))
-    assert [step["item"]["type"] for step in told if step["type"] == "response.output_item.done"] == ["message"]
-    end = told[-1]
+    events = steps(write(ANSWERS["cut_call"]))
+    assert [step["item"]["type"] for step in events if step["type"] == "response.output_item.done"] == ["message"]
+    end = events[-1]
     assert end["type"] == "response.incomplete"
     assert end["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
     assert [item["type"] for item in end["response"]["output"]] == ["message"]
@@ -422,12 +424,12 @@ def test_a_call_that_was_cut_is_never_done() -> None:
 @pytest.mark.parametrize("arguments", ["", '{"a": 1'])
 def test_a_call_without_an_end_is_never_done(name: str, asked: ClientRequest, arguments: str) -> None:
     refused: list[Event] = [CallStarted(0, "c", name), CallArguments(0, arguments), Finished("tool_calls")]
-    told = steps(write(refused, asked))
-    assert [step["type"] for step in told[-2:]] == ["response.failed", "error"]
-    assert "response.output_item.done" not in [step["type"] for step in told]
+    events = steps(write(refused, asked))
+    assert [step["type"] for step in events[-2:]] == ["response.failed", "error"]
+    assert "response.output_item.done" not in [step["type"] for step in events]
 
 
-def test_a_failure_is_told_flat_and_nested() -> None:
+def test_a_failure_is_decoded_flat_and_nested() -> None:
     failed, error = steps(write([Failed("upstream_closed", "gone")]))[-2:]
     assert failed["type"] == "response.failed" and failed["response"]["status"] == "failed"
     assert failed["response"]["error"] == failed["error"] == {"code": "upstream_closed", "message": "gone"}
@@ -435,7 +437,7 @@ def test_a_failure_is_told_flat_and_nested() -> None:
     assert error["error"] == {"type": "server_error", "code": "upstream_closed", "message": "gone", "param": None}
 
 
-def test_custom_tools_and_namespaces_are_told_in_the_clients_words() -> None:
+def test_custom_tools_and_namespaces_are_encoded_as_the_client_declared_them() -> None:
     patch = '*** Begin Patch\n+"ä"\n*** End Patch\n'
     events = [
         *call(0, "apply_patch", json.dumps({"input": patch})),
@@ -444,15 +446,15 @@ def test_custom_tools_and_namespaces_are_told_in_the_clients_words() -> None:
         Finished("tool_calls"),
     ]
     stream = write(events, CODEX)
-    told = steps(stream)
-    done = [step["item"] for step in told if step["type"] == "response.output_item.done"]
+    received = steps(stream)
+    done = [step["item"] for step in received if step["type"] == "response.output_item.done"]
     assert [(item["type"], item.get("namespace"), item["name"]) for item in done] == [
         ("custom_tool_call", None, "apply_patch"),
         ("function_call", "agents", "spawn"),
         ("custom_tool_call", "agents", "tell"),
     ]
     assert (done[0]["input"], done[1]["arguments"], done[2]["input"]) == (patch, "{}", "hello")
-    assert [step["input"] for step in told if step["type"] == "response.custom_tool_call_input.done"] == [
+    assert [step["input"] for step in received if step["type"] == "response.custom_tool_call_input.done"] == [
         patch,
         "hello",
     ]
@@ -466,10 +468,10 @@ def test_custom_tools_and_namespaces_are_told_in_the_clients_words() -> None:
 
 
 @pytest.mark.parametrize("kind", ["openai_responses", "gemini"])
-def test_a_seal_comes_back_as_it_went(kind: str) -> None:
+def test_a_signature_comes_back_unchanged(kind: str) -> None:
     events: list[Event] = [
         ReasoningDelta("hm"),
-        ReasoningSigned("SEAL=", kind),
+        ReasoningSigned("SIGNATURE=", kind),
         ReasoningSigned("MORE", kind),
         *call(0),
         Finished("tool_calls", USAGE),
@@ -478,7 +480,11 @@ def test_a_seal_comes_back_as_it_went(kind: str) -> None:
     items = steps(stream)[-1]["response"]["output"]
     assert [item["type"] for item in items] == ["reasoning", "reasoning", "function_call"]
     turn = decode(input=[*items]).conversation.messages[0]
-    assert turn.parts == (Reasoning("hm", "SEAL=", kind), Reasoning("", "MORE", kind), ToolCall("call_0", "read", PATH))
+    assert turn.parts == (
+        Reasoning("hm", "SIGNATURE=", kind),
+        Reasoning("", "MORE", kind),
+        ToolCall("call_0", "read", PATH),
+    )
     assert read_pieces(wire.open_decoder(new_ids()), stream, 1) == [Started("resp_1", "qwen3-max"), *settle(events)]
 
 
@@ -501,8 +507,8 @@ def test_what_only_this_wire_knows_is_carried() -> None:
 
 def test_a_heartbeat_is_a_response_in_progress() -> None:
     writer = wire.open_encoder(ANSWERER, PLAIN)
-    told = steps(writer.heartbeat() + writer.heartbeat() + writer.write(ANSWERS["text"]))
-    assert [step["type"] for step in told[:4]] == [
+    events = steps(writer.heartbeat() + writer.heartbeat() + writer.write(ANSWERS["text"]))
+    assert [step["type"] for step in events[:4]] == [
         "response.created",
         *["response.in_progress"] * 2,
         "response.output_item.added",
@@ -518,8 +524,8 @@ def test_half_a_surrogate_pair_passes_as_it_is() -> None:
 # answers, read
 
 
-def stream_of(*told: dict[str, Any]) -> bytes:
-    return "".join(f"event: {step.get('type')}\ndata: {json.dumps(step)}\n\n" for step in told).encode()
+def stream_of(*payload: dict[str, Any]) -> bytes:
+    return "".join(f"event: {step.get('type')}\ndata: {json.dumps(step)}\n\n" for step in payload).encode()
 
 
 CREATED = {"type": "response.created", "response": {"id": "r", "model": "g"}}
@@ -531,7 +537,7 @@ FUNCTION = {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "a
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("payload", "expected"),
     [
         ([{"type": "response.output_item.done", "output_index": 0, "item": FUNCTION}], [CallStarted(0, "c", "f"), CallArguments(0, '{"a":1}'), CallEnded(0), Finished("tool_calls", USAGE)]),
         ([{"type": "response.output_item.added", "output_index": 0, "item": FUNCTION | {"arguments": ""}}], [CallStarted(0, "c", "f"), CallArguments(0, "{}"), CallEnded(0), Finished("tool_calls", USAGE)]),
@@ -540,14 +546,14 @@ FUNCTION = {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "a
         ([{"type": "response.output_item.done", "item": {"type": "message", "id": "m", "content": [{"type": "output_text", "text": "x"}]}}], [TextDelta("x"), Finished("stop", USAGE)]),
     ],
 )  # fmt: skip
-def test_servers_that_leave_out_steps(told: list[dict[str, Any]], expected: list[Event]) -> None:
-    stream = stream_of(CREATED, *told, COMPLETED) + b"data: [DONE]\n\n"
+def test_servers_that_leave_out_steps(payload: list[dict[str, Any]], expected: list[Event]) -> None:
+    stream = stream_of(CREATED, *payload, COMPLETED) + b"data: [DONE]\n\n"
     for size in (0, 1):
         assert read_pieces(wire.open_decoder(new_ids()), stream, size) == [Started("r", "g"), *expected]
 
 
 @pytest.mark.parametrize(
-    ("told", "last"),
+    ("payload", "last"),
     [
         ([], Failed("upstream_closed", "The upstream closed the connection in the middle of its answer.")),
         ([{"type": "response.failed", "response": {"error": {"code": "server_error", "message": "boom"}}}], Failed("server_error", "boom")),
@@ -558,22 +564,22 @@ def test_servers_that_leave_out_steps(told: list[dict[str, Any]], expected: list
         ([{"type": "response.incomplete", "response": {"incomplete_details": {"reason": "steered"}}}], Finished("length")),
     ],
 )  # fmt: skip
-def test_how_a_stream_ends(told: list[dict[str, Any]], last: Event) -> None:
-    assert read_pieces(wire.open_decoder(new_ids()), stream_of(CREATED, *told))[-1] == last
+def test_how_a_stream_ends(payload: list[dict[str, Any]], last: Event) -> None:
+    assert read_pieces(wire.open_decoder(new_ids()), stream_of(CREATED, *payload))[-1] == last
 
 
 @pytest.mark.parametrize("stepped", ["at once", "in steps", "without an end"])
-def test_a_call_without_its_end_was_cut_whatever_is_said_of_it(stepped: str) -> None:
+def test_a_call_without_its_end_was_cut_whatever_the_finish_reason(stepped: str) -> None:
     item = FUNCTION | {"arguments": '{"a":"x', "status": "completed"}
     added = {"type": "response.output_item.added", "output_index": 0, "item": item | {"arguments": ""}}
     delta = {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": item["arguments"]}
     done = {"type": "response.output_item.done", "output_index": 0, "item": item}
-    told = {"at once": [done], "in steps": [added, delta, done], "without an end": [added, delta]}[stepped]
+    received = {"at once": [done], "in steps": [added, delta, done], "without an end": [added, delta]}[stepped]
     rejected = end_call(0, Reason.TRUNCATED)
     begun = [Started("r", "g"), CallStarted(0, "c", "f"), CallArguments(0, '{"a":"x')]
     cut = [*begun, rejected, Finished("length", USAGE)]
     reader = wire.open_decoder(new_ids())
-    assert reader.feed(stream_of(CREATED, *told, COMPLETED)) == cut and not reader.tidy
+    assert reader.feed(stream_of(CREATED, *received, COMPLETED)) == cut and not reader.tidy
     whole = {**json.loads(json.dumps(COMPLETED["response"])), "model": "g", "status": "completed", "output": [item]}
     assert wire.decode_response(json.dumps(whole).encode(), new_ids()).events == cut
 
@@ -612,7 +618,7 @@ def test_errors_of_upstreams(body: bytes, message: str, code: str) -> None:
     assert (error.status, error.message, error.code) == (502, message, code)
 
 
-@pytest.mark.parametrize("role", [[], {}, 1, None, "nobody"])
+@pytest.mark.parametrize("role", [[], {}, 1, None, "unknown"])
 def test_a_role_that_is_none_is_refused(role: Any) -> None:
     body = json.dumps({"model": "m", "input": [{"type": "message", "role": role, "content": "hi"}]}).encode()
     with pytest.raises(RequestError, match="role must be one of"):

@@ -107,7 +107,7 @@ EXPECTED: list[Event] = [
     Started("a-1"),
     ReasoningDelta("Zuerst schauen… 🧐"),
     TextDelta('Größe:\u2028 3 "kB"\r\n\\u00e9 🎉'),
-    Finished("stop", Usage(33, 7, 40)),
+    Finished("stop", Usage(input_tokens=33, output_tokens=7, total_tokens=40)),
 ]
 
 

@@ -57,7 +57,7 @@ TURNS = st.lists(st.tuples(ROLES, TEXTS), min_size=1, max_size=6)
 
 def converse(*turns: tuple[Any, str], **limits: Any) -> Conversation:
     messages = tuple(Message(role, (Text(text),)) for role, text in turns)
-    return Conversation("qwen3.7-plus", messages, limits=Sampling(**limits))
+    return Conversation("qwen3.7-plus", messages, sampling=Sampling(**limits))
 
 
 def encode(conversation: Conversation, tail: bool = False) -> dict[str, Any]:

@@ -89,7 +89,7 @@ class Client:
 
 def encode(*turns: tuple[Any, str], tail: bool = False, **limits: Any) -> bytes:
     messages = tuple(Message(role, (Text(text),)) for role, text in turns)
-    conversation = Conversation("qwen3.7-plus", messages, limits=Sampling(**limits))
+    conversation = Conversation("qwen3.7-plus", messages, sampling=Sampling(**limits))
     encoder = CHAT.encode_tail if tail else WIRE.encode_request
     return encoder(conversation, stream=True, wants_usage=True)
 

@@ -93,8 +93,8 @@ TOOL = Tool("read", "Reads a file", {"type": "object", "properties": {"path": {"
 CASES = [(field, wire) for field in Sampling.__struct_fields__ for wire in client_wires()]
 
 
-def encode(wire: str, limits: Sampling) -> bytes:
-    conversation = Conversation("m", (Message("user", (Text("go"),)),), (TOOL,), limits=limits)
+def encode(wire: str, sampling: Sampling) -> bytes:
+    conversation = Conversation("m", (Message("user", (Text("go"),)),), (TOOL,), sampling=sampling)
     return all_wires()[wire].encode_request(conversation, stream=False, wants_usage=False)
 
 
@@ -105,7 +105,7 @@ def find(body: Any, place: str) -> Any:
 
 
 @pytest.mark.parametrize(("field", "wire"), CASES)
-def test_each_wire_carries_the_field_or_says_that_it_cannot(field: str, wire: str) -> None:
+def test_each_wire_carries_the_field_or_declares_that_it_does_not(field: str, wire: str) -> None:
     folder = f"src/toolglot/wires/{wire}"
     assert field in VALUES, f"{field} is new: give it a value in VALUES of {__file__}"
     place = PLACES.get(field, {}).get(wire)
@@ -113,15 +113,15 @@ def test_each_wire_carries_the_field_or_says_that_it_cannot(field: str, wire: st
         f"{field} on {wire}: read it in {folder}/request_decoder.py, write it in {folder}/request_encoder.py and state its"
         " place in PLACES, or state NOT_CARRIED there and what happens in docs/wires.md"
     )
-    limits = Sampling(**{field: VALUES[field]})
-    body = encode(wire, limits)
+    sampling = Sampling(**{field: VALUES[field]})
+    body = encode(wire, sampling)
     if place == NOT_CARRIED:
         assert body == encode(wire, Sampling()), (
-            f"{folder}/request_encoder.py writes {field}, but PLACES says NOT_CARRIED"
+            f"{folder}/request_encoder.py writes {field}, but PLACES has NOT_CARRIED"
         )
         return
     assert find(json.loads(body), place) is not ABSENT, f"{folder}/request_encoder.py does not write {field} as {place}"
-    read = all_wires()[wire].decode_request(body, {"model": "m"}).conversation.limits
+    read = all_wires()[wire].decode_request(body, {"model": "m"}).conversation.sampling
     assert getattr(read, field) == VALUES[field], f"{folder}/request_decoder.py does not read {field} from {place}"
 
 

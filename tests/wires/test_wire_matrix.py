@@ -1,4 +1,4 @@
-"""Every wire before a gateway with every wire behind it: what is asked and what is answered arrives on the other side."""
+"""Every wire before a gateway with every wire behind it: requests and answers arrive on the other side."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_STOP = {"openai_responses"}
 """Wires that know no stop sequences."""
 
 THOUGHTS_ON_DEMAND = {"gemini"}
-"""Wires that tell thoughts only to clients who ask for them, as these do not."""
+"""Wires that send thoughts only if the client asks for them, as these clients do not."""
 
 SCHEMA = {"type": "object", "properties": {"filePath": {"type": "string"}, "content": {"type": "string"}}}
 TOOLS = (Tool("read", "Reads", SCHEMA), Tool("write", "Writes", SCHEMA))
@@ -48,7 +48,7 @@ def new_id() -> str:
 
 
 async def ask(gate: Gate, wire: Wire, conversation: Conversation, streamed: bool) -> list[Event]:
-    """What a client of the wire is told."""
+    """What a client of the wire receives."""
     body = wire.encode_request(conversation, stream=streamed, wants_usage=True)
     path = "/v1" + wire.locate(conversation.model, stream=streamed)
     answer = await gate.ask(body, wire.routes[0] if "{" not in wire.routes[0] else path)
@@ -62,26 +62,26 @@ async def ask(gate: Gate, wire: Wire, conversation: Conversation, streamed: bool
 
 
 def sum_up(events: list[Event]) -> dict[str, Any]:
-    """What an answer says, whatever it is cut into."""
-    told: dict[str, Any] = {"text": "", "thought": "", "calls": {}, "whole": set()}
+    """The content of an answer, however it is cut."""
+    payload: dict[str, Any] = {"text": "", "thought": "", "calls": {}, "whole": set()}
     for event in merge_deltas(events):
         match event:
             case TextDelta(text=text):
-                told["text"] += text
+                payload["text"] += text
             case ReasoningDelta(text=text):
-                told["thought"] += text
+                payload["thought"] += text
             case CallStarted(index=index, name=name):
-                told["calls"][index] = [name, ""]
+                payload["calls"][index] = [name, ""]
             case CallArguments(index=index, fragment=fragment):
-                told["calls"][index][1] += fragment
+                payload["calls"][index][1] += fragment
             case CallEnded(index=index):
-                told["whole"].add(index)
+                payload["whole"].add(index)
             case Finished(reason=reason, usage=usage):
-                told["end"] = reason, usage and (usage.input_tokens, usage.output_tokens)
+                payload["end"] = reason, usage and (usage.input_tokens, usage.output_tokens)
             case Failed(message=message):
-                told["end"] = message
-    told["calls"] = {index: (name, json.loads(text)) for index, (name, text) in told["calls"].items()}
-    return told
+                payload["end"] = message
+    payload["calls"] = {index: (name, json.loads(text)) for index, (name, text) in payload["calls"].items()}
+    return payload
 
 
 @pytest.mark.parametrize("behind", client_wires())
@@ -93,14 +93,14 @@ def test_answers_arrive(before: str, behind: str) -> None:
             for name, events in ANSWERS.items():
                 for streamed in (True, False):
                     asked = Conversation(name, (Message("user", (Text("hi"),)),), TOOLS)
-                    told = await ask(gate, all_wires()[before], asked, streamed)
-                    check_order(told)
+                    received = await ask(gate, all_wires()[before], asked, streamed)
+                    check_order(received)
                     expected = sum_up(events)
                     if name == "error" and not streamed:
                         expected["text"] = ""
                     if {before, behind} & THOUGHTS_ON_DEMAND:
                         expected["thought"] = ""
-                    assert sum_up(told) == expected, (name, streamed)
+                    assert sum_up(received) == expected, (name, streamed)
 
     run(compare)
 
@@ -114,9 +114,9 @@ def test_calls_that_are_written_as_text_arrive_as_calls(before: str, behind: str
         async with gateway(app=app, upstream={"wire": behind}, mode=mode, dialect="hermes") as gate:
             for streamed in (True, False):
                 asked = Conversation("written", HISTORY, TOOLS)
-                told = sum_up(await ask(gate, all_wires()[before], asked, streamed))
-                assert told["calls"] == {0: ("read", {"filePath": "package.json"})} and told["whole"] == {0}
-                assert told["text"].strip() == "Now." and told["end"][0] == "tool_calls"
+                received = sum_up(await ask(gate, all_wires()[before], asked, streamed))
+                assert received["calls"] == {0: ("read", {"filePath": "package.json"})} and received["whole"] == {0}
+                assert received["text"].strip() == "Now." and received["end"][0] == "tool_calls"
                 seen = app[SEEN][-1]
                 assert bool(seen.tools) == (mode == "native")
                 if mode == "text":
@@ -134,29 +134,31 @@ def test_questions_arrive(before: str, behind: str) -> None:
     async def compare() -> None:
         app = replaying(all_wires()[behind])
         async with gateway(app=app, upstream={"wire": behind}, mode="native") as gate:
-            asked = Conversation("text", HISTORY, TOOLS, limits=Sampling(99, 0.5, stop=("END",)))
+            asked = Conversation(
+                "text", HISTORY, TOOLS, sampling=Sampling(max_tokens=99, temperature=0.5, stop=("END",))
+            )
             await ask(gate, all_wires()[before], asked, True)
             [seen] = app[SEEN]
         stop = () if {before, behind} & NO_STOP else ("END",)
-        assert seen.tools == TOOLS and seen.limits == Sampling(99, 0.5, stop=stop)
+        assert seen.tools == TOOLS and seen.sampling == Sampling(max_tokens=99, temperature=0.5, stop=stop)
         assert [message.role for message in seen.messages if message.role in ("system", "assistant")] == [
             "system",
             "assistant",
         ]
-        told = [part for message in seen.messages for part in message.parts]
-        calls = [part for part in told if isinstance(part, ToolCall)]
+        received = [part for message in seen.messages for part in message.parts]
+        calls = [part for part in received if isinstance(part, ToolCall)]
         assert [(call.name, json.loads(call.arguments)) for call in calls] == [
             ("read", {"filePath": "a"}),
             ("write", {"n": [1, None]}),
         ]
-        results = [part for part in told if isinstance(part, ToolResult)]
+        results = [part for part in received if isinstance(part, ToolResult)]
         assert [result.call_id for result in results] == [call.id for call in calls]
         texts = ["".join(part.text for part in result.content if isinstance(part, Text)) for result in results]
         assert texts == ["seen", "denied"] and [result.error for result in results] == [False, True]
-        shown = [part for part in told if isinstance(part, Image)]
+        shown = [part for part in received if isinstance(part, Image)]
         shown += [part for result in results for part in result.content if isinstance(part, Image)]
         assert shown == [PICTURE, PICTURE]
-        assert [part.text for part in told if isinstance(part, Text) and "call a1" not in part.text] == [
+        assert [part.text for part in received if isinstance(part, Text) and "call a1" not in part.text] == [
             "Be brief.",
             "Look.",
             "I look.",

@@ -1,4 +1,4 @@
-"""Random conversations and answers over all pairs of wires, written and read by an oracle of its own.
+"""Random conversations and answers over all pairs of wires, written and read by an independent implementation.
 
 What must arrive is all that was sent, but for the losses that docs/wires.md lists. ``TOOLGLOT_TALKS`` sets how
 many of each pair, whole and streamed.
@@ -60,7 +60,7 @@ def carry(exchange: Exchange, raw: bytes, rng: Random) -> bytes:
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
-def test_all_that_both_wires_can_say_arrives(client: str, upstream: str, stream: bool) -> None:
+def test_all_that_both_wires_can_express_arrives(client: str, upstream: str, stream: bool) -> None:
     line = line_of(client, upstream)
     for seed in range(TALKS):
         rng = Random(f"{client} {upstream} {stream} {seed}")
@@ -140,15 +140,15 @@ def check_answer(client: str, upstream: str, sent: Answer, got: Answer, stream: 
     assert calls_of(got.parts, ids=ids) == calls_of(sent.parts, ids=ids)
     if client in ORDERED:
         order = list_order(sent)
-        if upstream not in ORDERED and not stream:  # the upstream has told all text before the first call
+        if upstream not in ORDERED and not stream:  # the upstream has sent all text before the first call
             text = text_of(sent.parts)
             order = [Text(text)] * bool(text) + [part for part in order if isinstance(part, str)]
         assert list_order(got) == order
     assert [thoughts_of(got), text_of(got.parts)] == [thoughts_of(sent), text_of(sent.parts)]
-    usage, told = sent.usage, got.usage
+    usage, received = sent.usage, got.usage
     details = () if "ollama" in (client, upstream) else (usage.cached, usage.reasoning)
-    assert (told.input, told.output) == (usage.input, usage.output)
-    assert (told.cached, told.reasoning)[: len(details)] == details
+    assert (received.input, received.output) == (usage.input, usage.output)
+    assert (received.cached, received.reasoning)[: len(details)] == details
 
 
 def thoughts_of(answer: Answer) -> str:

@@ -1,7 +1,7 @@
-"""Every wire before every wire: requests arrive and answers come back, whole and streamed, whoever speaks at either end.
+"""Every wire before every wire: requests arrive and answers come back, whole and streamed, between any two wires.
 
-Nothing is sent anywhere: an exchange is given the bytes that each end would write. What a wire has no word for stands
-as data at the top.
+Nothing is sent anywhere: an exchange gets the bytes that each end would write. Fields that a wire does not have are listed
+at the top.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ NO_CHOICE = {"ollama"}
 """Wires on which a call cannot be required: only the chosen tools are offered, and a line asks for a call."""
 
 NO_FILTER = {"ollama"}
-"""Wires that cannot say that an answer was filtered."""
+"""Wires that cannot report that an answer was filtered."""
 
 PIXEL = Image(data="iVBORw0KGgo=", media_type="image/png")
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -84,7 +84,7 @@ def exchange_between(client: str, upstream: str, asked: Conversation, stream: bo
     if client == "gemini":
         thinking = {"thinkingConfig": {"includeThoughts": True}}
         asked = Conversation(
-            asked.model, asked.messages, asked.tools, asked.choice, asked.limits, {"generationConfig": thinking}
+            asked.model, asked.messages, asked.tools, asked.choice, asked.sampling, {"generationConfig": thinking}
         )
     wire = all_wires()[client]
     body = wire.encode_request(asked, stream=stream, wants_usage=True)
@@ -100,12 +100,12 @@ def view_request(conversation: Conversation) -> dict[str, Any]:
     images = [part for _, part in parts if isinstance(part, Image)]
     images += [part for result in results for part in result.content if isinstance(part, Image)]
     return {
-        "said": [(role, part.text) for role, part in parts if isinstance(part, Text) and "call b" not in part.text],
+        "answered": [(role, part.text) for role, part in parts if isinstance(part, Text) and "call b" not in part.text],
         "calls": [(part.name, json.loads(part.arguments)) for _, part in parts if isinstance(part, ToolCall)],
         "results": [("".join(p.text for p in one.content if isinstance(p, Text)), one.error) for one in results],
         "images": [image.data for image in images],
         "tools": [(tool.name, tool.description, dict(tool.parameters)) for tool in conversation.tools],
-        "limits": conversation.limits,
+        "sampling": conversation.sampling,
     }
 
 
@@ -115,14 +115,14 @@ def test_a_request_arrives(client: str, upstream: str, stream: bool) -> None:
     exchange = exchange_between(client, upstream, ASKED, stream)
     seen = all_wires()[upstream].decode_request(exchange.upstream_body, path_of(upstream, stream))
     assert seen.stream == stream
-    told, expected = view_request(seen.conversation), view_request(ASKED)
+    received, expected = view_request(seen.conversation), view_request(ASKED)
     if {client, upstream} & NO_CHOICE:
         expected["tools"] = expected["tools"][:1]
-        asking = told["said"].pop(0)
+        asking = received["answered"].pop(0)
         assert asking == ("system", "Your next answer must be a call of read.")
     else:
         assert seen.conversation.choice == ASKED.choice
-    assert told == expected
+    assert received == expected
     ids = [part.id for message in seen.conversation.messages for part in message.parts if isinstance(part, ToolCall)]
     answered = [
         part.call_id for message in seen.conversation.messages for part in message.parts if isinstance(part, ToolResult)
@@ -151,11 +151,13 @@ def view_answer(events: list[Event]) -> dict[str, Any]:
 
 def answer_of(upstream: str, name: str, stream: bool) -> bytes:
     wire = all_wires()[upstream]
-    told = ClientRequest(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
+    received = ClientRequest(
+        conversation=Conversation("m", ()), stream=stream, wants_usage=True, memory={"thoughts": True, "list": False}
+    )
     answerer = ResponseIdentity("1", 1234567890, "m")
     if not stream:
-        return wire.encode_response(ANSWERS[name], answerer, told)
-    writer = wire.open_encoder(answerer, told)
+        return wire.encode_response(ANSWERS[name], answerer, received)
+    writer = wire.open_encoder(answerer, received)
     return b"".join(writer.write([event]) for event in ANSWERS[name])
 
 
@@ -166,9 +168,9 @@ def test_a_streamed_answer_comes_back(client: str, upstream: str, name: str) -> 
     stream = open_stream(exchange_between(client, upstream, asked, True))
     raw = answer_of(upstream, name, True)
     reader = all_wires()[client].open_decoder(new_ids())
-    told = [event for at in range(0, len(raw), 7) for event in reader.feed(stream.feed(raw[at : at + 7]))]
-    told += reader.feed(stream.close())
-    check_answer(view_answer([*told, *reader.close()]), name, client, upstream)
+    events = [event for at in range(0, len(raw), 7) for event in reader.feed(stream.feed(raw[at : at + 7]))]
+    events += reader.feed(stream.close())
+    check_answer(view_answer([*events, *reader.close()]), name, client, upstream)
 
 
 @pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"error", "cut_call"}))
@@ -179,17 +181,17 @@ def test_a_whole_answer_comes_back(client: str, upstream: str, name: str) -> Non
     check_answer(view_answer(all_wires()[client].decode_response(body, new_ids()).events), name, client, upstream)
 
 
-def check_answer(told: dict[str, Any], name: str, client: str, upstream: str) -> None:
+def check_answer(payload: dict[str, Any], name: str, client: str, upstream: str) -> None:
     expected = view_answer(ANSWERS[name])
     if name == "cut_call" and all_wires()[client].sends_whole_calls > all_wires()[upstream].sends_whole_calls:
         expected["text"] += "\n\n(The call of read was cut off before it was complete, and was not made.)"
     if name == "filtered" and {client, upstream} & NO_FILTER:
-        told["finish"] = expected["finish"]
-    assert told == expected
+        payload["finish"] = expected["finish"]
+    assert payload == expected
 
 
 @pytest.mark.parametrize("client", WIRES)
-def test_an_error_is_told_in_every_wire(client: str) -> None:
+def test_an_error_is_encoded_in_every_wire(client: str) -> None:
     wire = all_wires()[client]
     error = wire.decode_error(429, wire.encode_error(ToolglotError("slow down")))
     assert (error.status, error.message) == (429, "slow down")

@@ -20,15 +20,15 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    records = [
+    entries = [
         {"name": dialect.name, "family": dialect.family, "file": dialect.file, "sample": dialect.sample}
         for dialect in toolglot.list_dialects()
     ]
     if arguments.json:
-        print(json.dumps(records, ensure_ascii=False, indent=2))
+        print(json.dumps(entries, ensure_ascii=False, indent=2))
         return OK
     titles = {key: key for key in ("name", "family", "file", "sample")}
-    rows = [titles, *(record | {"sample": _first_line(record["sample"])} for record in records)]
+    rows = [titles, *(entry | {"sample": _first_line(entry["sample"])} for entry in entries)]
     widths = {key: max(len(row[key]) for row in rows) for key in ("name", "family", "file")}
     for row in rows:
         cells = [row[key].ljust(width) for key, width in widths.items()]

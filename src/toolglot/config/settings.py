@@ -251,7 +251,7 @@ class RolloutSettings:
         return Rollout(self.stage, own)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
     """A model name that clients request, and the upstream and model behind it."""
 

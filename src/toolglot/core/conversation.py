@@ -195,7 +195,7 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """Reasoning efforts, as the wires name them."""
 
 
-class Sampling(Struct, frozen=True):
+class Sampling(Struct, frozen=True, kw_only=True):
     """Sampling parameters. ``None`` leaves the decision to the upstream. ``effort`` is one of ``EFFORTS``."""
 
     max_tokens: int | None = None
@@ -215,7 +215,7 @@ class Conversation(Struct, frozen=True):
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     choice: ToolChoice = ToolChoice()
-    limits: Sampling = Sampling()
+    sampling: Sampling = Sampling()
     extra: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
@@ -223,7 +223,7 @@ class Conversation(Struct, frozen=True):
             _require_unique_names({tool.name for tool in self.tools}, self.tools)
 
     def __hash__(self) -> int:
-        return hash((self.model, self.messages, self.tools, self.choice, self.limits))
+        return hash((self.model, self.messages, self.tools, self.choice, self.sampling))
 
 
 def _require_unique_names(names: Collection[str], tools: tuple[Tool, ...]) -> None:

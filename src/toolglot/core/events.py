@@ -42,7 +42,7 @@ class Reason(StrEnum):
     QUOTATION = "quotation"
 
 
-class Defect(Struct, frozen=True):
+class Defect(Struct, frozen=True, kw_only=True):
     """One problem of a call: where it is, what was found and what was expected."""
 
     reason: Reason
@@ -117,7 +117,7 @@ class CallRejected(Struct, frozen=True):
     index: int | None = None
 
 
-class Usage(Struct, frozen=True):
+class Usage(Struct, frozen=True, kw_only=True):
     """Token counts. Input includes cached tokens; ``reported`` is the usage object as the upstream sent it."""
 
     input_tokens: int = 0

@@ -81,21 +81,55 @@ class Options:
     def __post_init__(self) -> None:
         if self.unknown_tools not in UNKNOWN_TOOLS:
             raise UsageError(f"unknown_tools is {self.unknown_tools!r}; it can be {', '.join(UNKNOWN_TOOLS)}")
-        if not 0 <= self.min_confidence <= 1:
-            raise UsageError(f"min_confidence is {self.min_confidence!r}; it must lie between 0 and 1")
+        check_confidence(self.min_confidence, "min_confidence")
+        check_flag(self.parallel, "parallel")
+        for name in ("supported_tools", "shell", "shell_syntax"):
+            object.__setattr__(self, name, check_names(getattr(self, name), name))
         for name in self.shell_syntax:
             if name not in SHELL_SYNTAX:
                 raise UsageError(f"shell_syntax has {name!r}; it can have {', '.join(SHELL_SYNTAX)}")
+        check_type(self.shell_cwd, str, "shell_cwd", "a path")
+        check_type(self.thresholds, Mapping, "thresholds", "a mapping of dialects to numbers from 0 to 1")
+        for dialect, least in self.thresholds.items():
+            check_type(dialect, str, "a key of thresholds", "the name of a dialect")
+            check_confidence(least, f"thresholds[{dialect!r}]")
+        check_type(self.patterns, Patterns, "patterns", "made by read_patterns")
 
 
 make_options = lru_cache(maxsize=64)(Options)
 """Validated options, cached: most requests have the same."""
 
 
+def check_type(given: object, kind: type, what: str, wanted: str) -> None:
+    """Raise ``UsageError`` unless an argument of the public API has the right type. ``wanted``: what it must be."""
+    if not isinstance(given, kind):
+        raise UsageError(f"{what} is {given!r}; it must be {wanted}")
+
+
+def check_dialect(given: object) -> None:
+    """Raise ``UsageError`` unless a dialect is given by name, which may be the name of a model."""
+    check_type(given, str, "dialect", "the name of a dialect or of a model")
+
+
+def check_flag(given: object, what: str) -> None:
+    """Raise ``UsageError`` unless the argument is a boolean: ``"no"`` and ``[]`` would be misread."""
+    check_type(given, bool, what, "True or False")
+
+
+def check_confidence(given: object, what: str) -> None:
+    """Raise ``UsageError`` unless the argument is a number from 0 to 1; a boolean is none."""
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
+        raise UsageError(f"{what} is {given!r}; it must be a number from 0 to 1")
+
+
 def check_names(given: Collection[str] | bool | None, what: str) -> tuple[str, ...]:
     """Return a collection of names as a tuple. Raises ``UsageError`` for a single string, which is a common mistake."""
     if given is None or given is False:
         return ()
-    if isinstance(given, (str, bool)) or not all(isinstance(name, str) for name in given):
+    if (
+        isinstance(given, (str, bytes, bool))
+        or not isinstance(given, Collection)
+        or not all(isinstance(name, str) for name in given)
+    ):
         raise UsageError(f"{what} takes a collection of names, not {given!r}")
     return tuple(given)

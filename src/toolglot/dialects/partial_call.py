@@ -407,7 +407,12 @@ class PartialCall(StreamedArguments):
                 return
             self._rule_out_quotation()
         if self.is_truncated:
-            self.defects.insert(0, Defect(Reason.TRUNCATED, "call", "the text ended inside it", "the whole call"))
+            self.defects.insert(
+                0,
+                Defect(
+                    reason=Reason.TRUNCATED, where="call", found="the text ended inside it", expected="the whole call"
+                ),
+            )
         elif self.tool is not None and not self.has_required:
             self.defects.extend(self.tool.missing(self.keys))
         if not self.is_truncated and not self.defects:

@@ -1,7 +1,7 @@
 """Dialect records: the marks of a format, and the codec that parses what is between them.
 
 Marks are written as they look (``mark_templates``). ``wrap`` are the marks around one or several calls, ``call`` is the
-syntax of one call. The reader combines the records: any call syntax is accepted inside any wrapper, because models mix
+syntax of one call. The reader combines the dialects: any call syntax is accepted inside any wrapper, because models mix
 them; the pair that was found determines the name of the dialect.
 """
 

@@ -57,7 +57,7 @@ class StreamedArguments(ABC):
         self.repairs[name] = None
 
     def add_defect(self, reason: Reason, where: str, found: str, expected: str) -> None:
-        self.defects.append(Defect(reason, where, found, expected))
+        self.defects.append(Defect(reason=reason, where=where, found=found, expected=expected))
 
     def parameter_type(self, key: str) -> SchemaType:
         return self.tool.parameters.property_type(key) if self.tool is not None else ANY

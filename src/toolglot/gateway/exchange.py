@@ -474,8 +474,8 @@ def _restore_signatures(exchange: Exchange, conversation: Conversation) -> Conve
 def _encode_for_wire(exchange: Exchange, conversation: Conversation) -> bytes:
     route, client_request = exchange.route, exchange.client_request
     if route.mode == "off":
-        limits = replace(conversation.limits, parallel_calls=None)
-        conversation = replace(conversation, tools=(), choice=ToolChoice(), limits=limits)
+        sampling = replace(conversation.sampling, parallel_calls=None)
+        conversation = replace(conversation, tools=(), choice=ToolChoice(), sampling=sampling)
     if route.extra or conversation.model != route.model.model:
         extra = {**route.extra, **conversation.extra}
         conversation = replace(conversation, model=route.model.model, extra=extra)

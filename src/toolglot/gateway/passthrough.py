@@ -11,7 +11,6 @@ bytes end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from toolglot.core.events import Event, Started, TextDelta
 from toolglot.gateway.delivery import Delivery
@@ -26,7 +25,7 @@ class Passthrough:
         self.decoder = decoder
         self.delivery = delivery
         self.used = False
-        self.position: Any = None
+        self.position: object = None
         self.waiting: list[bytes] = []
         self.unsent: list[Event] = []
         self.held_chars = 0

@@ -142,7 +142,7 @@ def _fits_client(whole: DecodedResponse, client_request: ClientRequest) -> bool:
     """Whether the client can take the calls as they are: its tools are functions, and no id was used before."""
     taken = client_request.memory.get("ids", ())
     used = any(isinstance(event, CallStarted) and event.id in taken for event in whole.events)
-    return not used and whole.functions.isdisjoint(client_request.retold)
+    return not used and whole.functions.isdisjoint(client_request.special_tools)
 
 
 def _is_utf8(body: bytes) -> bool:

@@ -283,7 +283,7 @@ def takes_one_call(conversation: Conversation, settings: Settings) -> bool:
 
 def _find_parallel(conversation: Conversation, settings: Settings) -> bool | None:
     """Whether several calls in one answer are allowed: by the request, else by the setting; None if neither decides."""
-    requested = conversation.limits.parallel_calls
+    requested = conversation.sampling.parallel_calls
     return settings.reading.parallel_calls if requested is None else requested
 
 

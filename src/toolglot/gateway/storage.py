@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -27,7 +26,7 @@ def make_store(settings: Settings, environ: Mapping[str, str], now: Callable[[],
     return open_store(url.reveal(), state_folder=folder or Path(), now=now)
 
 
-def describe_record(row: RecordRow) -> dict[str, Any]:
+def describe_record(row: RecordRow) -> dict[str, object]:
     """A record as JSON; with its bodies as texts, if it was read with them."""
     described = {"id": row.id, "object": "record", **msgspec.json.decode(row.data)}
     if row.bodies:
@@ -35,7 +34,7 @@ def describe_record(row: RecordRow) -> dict[str, Any]:
     return described
 
 
-def describe_session(row: SessionRow) -> dict[str, Any]:
+def describe_session(row: SessionRow) -> dict[str, object]:
     """A session as JSON."""
     described = {name: getattr(row, name) for name in SessionRow.__struct_fields__ if name != "owner"}
     return {"id": row.id, "object": "session", **described}

@@ -1,6 +1,6 @@
 """Write calls as text in any dialect, so that ``read(write_call(...))`` returns the same call.
 
-Strategy. The dialect's codec writes the call in the form of the record's sample, then in other forms that can carry
+Strategy. The dialect's codec writes the call in the form of the dialect's sample, then in other forms that can carry
 more. Each form is read with the reader itself, and the first one that reads back exactly wins, so no rules are needed
 about which value breaks which notation. The fallbacks are a JSON object inside the dialect's wrapper and, last, the
 JSON of hermes, where every special character can be escaped.
@@ -47,7 +47,7 @@ _BATCH_SIZE: Final = 32
 
 @lru_cache(maxsize=256)
 def resolve_dialect(dialect: str) -> Dialect:
-    """The record of a dialect, given its name or the id of a model that uses it.
+    """The dialect record, given the name of the dialect or the id of a model that uses it.
 
     Raises: ``UsageError`` if ``dialect`` is neither.
     """
@@ -69,29 +69,29 @@ def _mark_words() -> frozenset[str]:
     marks = [mark for wrap in _collect("wrap") for mark in (*wrap.open, *wrap.close)]
     marks += [mark for region in _collect("regions") for mark in (*region.open, *region.close)]
     marks += [mark for call in _collect("calls") for mark in (*call.header, *call.close)]
-    marks += [*_collect("results"), *_collect("noise"), *(record.sample for record in dialect_index().dialects)]
+    marks += [*_collect("results"), *_collect("noise"), *(spec.sample for spec in dialect_index().dialects)]
     return frozenset(word.lower() for mark in marks for word in re.findall(r"[A-Za-z0-9_]+", mark)) - {"get_weather"}
 
 
 def _collect(field: str) -> Iterator[Any]:
-    return chain.from_iterable(getattr(record, field) for record in dialect_index().dialects)
+    return chain.from_iterable(getattr(spec, field) for spec in dialect_index().dialects)
 
 
 @lru_cache(maxsize=1024)
 def can_name(dialect: str, name: str) -> bool:
     """Whether a call to a tool of that name can be written in the dialect: the name is well-formed and reads back."""
-    record = dialect_index().by_name[dialect]
-    if isinstance(record.call.body, JsonEnvelope):
+    spec = dialect_index().by_name[dialect]
+    if isinstance(spec.call.body, JsonEnvelope):
         spelling = _JSON_NAME
     else:
-        spelling = _PYTHON_NAME if "{before_parenthesis}" in record.call.header[0] else _IDENTIFIER
+        spelling = _PYTHON_NAME if "{before_parenthesis}" in spec.call.header[0] else _IDENTIFIER
     if spelling.match(name) is None:
         return False
     if _PYTHON_NAME.match(name) and name.lower() not in _mark_words():
         return True
     probe: dict[str, Value] = {"probe": "x"}
     definition = {"name": name, "parameters": {"type": "object", "properties": {"probe": {"type": "string"}}}}
-    form = next(iter(_write_forms(record, name, probe)))
+    form = next(iter(_write_forms(spec, name, probe)))
     return _reads_back(form, name, dump(probe), definition)
 
 
@@ -123,8 +123,8 @@ def _find_tool(name: str, tools: Sequence[Tool]) -> Tool:
 
 def cache_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[Tool]) -> None:
     """Write calls into the cache of ``write_call``. Verifying many calls with one read is faster than one by one."""
-    record = resolve_dialect(dialect)
-    keys = ((record.name, name, arguments, _find_tool(name, tools)) for name, arguments in calls)
+    spec = resolve_dialect(dialect)
+    keys = ((spec.name, name, arguments, _find_tool(name, tools)) for name, arguments in calls)
     new = [
         key
         for key in dict.fromkeys(keys)
@@ -134,7 +134,7 @@ def cache_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[
         batch = new[at : at + _BATCH_SIZE]
         if len(batch) == 1:
             return
-        texts = [next(_write_forms(record, name, parse_arguments(arguments))) for _, name, arguments, _ in batch]
+        texts = [next(_write_forms(spec, name, parse_arguments(arguments))) for _, name, arguments, _ in batch]
         if _all_read_back("\n".join(texts), tuple(key[1:3] for key in batch), tuple(tools)):
             for key, text in zip(batch, texts, strict=True):
                 _CALL_CACHE.add(key, text)
@@ -156,14 +156,14 @@ def write_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[
 
     Parameters and errors are those of ``write_call``.
     """
-    record = resolve_dialect(dialect)
+    spec = resolve_dialect(dialect)
     texts = [write_call(dialect, name, arguments, tools) for name, arguments in calls]
     if len(texts) == 1:
         return texts[0]
-    wrapped = _share_wrapper(record, texts) if record.between is not None and texts else ""
+    wrapped = _share_wrapper(spec, texts) if spec.between is not None and texts else ""
     if wrapped and _all_read_back(wrapped, tuple(calls), tuple(tools)):
         return wrapped
-    for mark in record.results:
+    for mark in spec.results:
         # the mark that asks for the result comes once, after the last call
         texts[:-1] = [text.removesuffix(mark).rstrip() for text in texts[:-1]]
     return "\n".join(texts)
@@ -172,12 +172,12 @@ def write_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[
 _LIST = re.compile(r"(\s*\[?\s*)(.*?)(\s*\]?\s*)\Z", re.DOTALL)
 
 
-def _share_wrapper(record: Dialect, texts: Sequence[str]) -> str:
+def _share_wrapper(spec: Dialect, texts: Sequence[str]) -> str:
     """Put the calls into the wrapper of the first one. The caller verifies that the result reads back."""
-    head, tail = _find_wrapper(record.name)
+    head, tail = _find_wrapper(spec.name)
     inner = [text.removeprefix(head).removesuffix(tail) for text in texts]
     parts = [found.groups() for found in map(_LIST.match, inner) if found is not None]
-    return head + parts[0][0] + (record.between or "").join(call for _, call, _ in parts) + parts[0][2] + tail
+    return head + parts[0][0] + (spec.between or "").join(call for _, call, _ in parts) + parts[0][2] + tail
 
 
 @lru_cache(maxsize=64)
@@ -233,13 +233,13 @@ def to_definition(tool: Tool) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
-def _write_forms(record: Dialect, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+def _write_forms(spec: Dialect, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
     """The call in each form to try, in order of preference."""
     has_own_form = False
-    for text in record.call.body.write(record.sample, name, arguments):
+    for text in spec.call.body.write(spec.sample, name, arguments):
         yield text
         has_own_form = True
-    head, tail = _find_wrapper(record.name)
+    head, tail = _find_wrapper(spec.name)
     if has_own_form and head:
         for text in (HARD_JSON.write(dict(arguments)), write_encoded(arguments)):
             yield f'{head.replace(TOOL, name)}\n{{"name": "{name}", "arguments": {text}}}\n{tail}'
@@ -250,11 +250,11 @@ def _write_forms(record: Dialect, name: str, arguments: Mapping[str, Value]) -> 
 @lru_cache(maxsize=128)
 def _find_wrapper(dialect: str) -> tuple[str, str]:
     """The opening and closing mark around the call in the sample; two empty strings if there is no wrapper."""
-    record = dialect_index().by_name[dialect]
-    for wrap in record.wrap:
-        found = Mark(*wrap.open).at(record.sample, 0, True)
+    spec = dialect_index().by_name[dialect]
+    for wrap in spec.wrap:
+        found = Mark(*wrap.open).at(spec.sample, 0, True)
         if isinstance(found, re.Match):
-            return found[0].rstrip(), _find_closer(record.sample, wrap.close or record.noise)
+            return found[0].rstrip(), _find_closer(spec.sample, wrap.close or spec.noise)
     return "", ""
 
 

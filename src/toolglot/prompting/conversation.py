@@ -113,7 +113,7 @@ def _prepare_for(conversation: Conversation, dialect: str, parallel: bool) -> _P
     return _prepare(conversation.tools, tuple(past), resolve_dialect(dialect).name, conversation.choice, parallel)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _PreparedPrompt:
     """The parts of a rendering that are the same in every turn of a conversation."""
 
@@ -140,14 +140,14 @@ def _prepare(
     known = Tools(replace(tool, name=prompt_names[tool.name]) for tool in usable)
     choice = replace(choice, only=tuple(prompt_names.get(name, name) for name in choice.only))
     return _PreparedPrompt(
-        dialect,
-        known,
-        Tools(tool for tool in known if choice.allows(tool.name)),
-        prompt_names,
-        {in_prompt: own for own, in_prompt in prompt_names.items() if in_prompt != own},
-        get_mark_escaper(dialect, tuple(sorted(prompt_names.values()))),
-        tool_prompt(known, dialect, choice=choice, parallel=parallel),
-        (*notes, *_note_missing_choices(choice, known)),
+        dialect=dialect,
+        tools=known,
+        offered=Tools(tool for tool in known if choice.allows(tool.name)),
+        prompt_names=prompt_names,
+        names={in_prompt: own for own, in_prompt in prompt_names.items() if in_prompt != own},
+        escaper=get_mark_escaper(dialect, tuple(sorted(prompt_names.values()))),
+        section=tool_prompt(known, dialect, choice=choice, parallel=parallel),
+        notes=(*notes, *_note_missing_choices(choice, known)),
     )
 
 

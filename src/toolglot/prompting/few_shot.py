@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolChoice
 from toolglot.prompting.conversation import PromptedConversation, list_offered_tools, render_as_text, write_call
+from toolglot.prompting.example_arguments import properties_of, type_of
 from toolglot.prompting.grammar import build_grammar
-from toolglot.prompting.sample_arguments import properties_of, type_of
 
 EXAMPLES_PER_TOOL = 2
 """With a single example, the model copies its values into the answer more often."""
@@ -81,9 +81,9 @@ def render_for_small_model(conversation: Conversation, dialect: str) -> Prompted
 
     Parameters, result and errors are those of ``render_as_text``. A temperature that the client sets stays.
     """
-    limits = conversation.limits
-    if limits.temperature is None:
-        conversation = replace(conversation, limits=replace(limits, temperature=0.0))
+    sampling = conversation.sampling
+    if sampling.temperature is None:
+        conversation = replace(conversation, sampling=replace(sampling, temperature=0.0))
     tools = list_offered_tools(conversation, dialect)
     # this module describes the tools itself, or not at all if they must not be called
     without_tools = render_as_text(replace(conversation, choice=ToolChoice("none")), dialect)

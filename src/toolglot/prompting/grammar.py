@@ -1,8 +1,8 @@
 """Build grammars that only allow valid calls: from a dialect and tools to the GBNF of llama.cpp.
 
-Strategy. The sample of a dialect's record is one call, ``get_weather`` with ``city`` Oslo. Splitting it at these three
+Strategy. The sample of a dialect is one call, ``get_weather`` with ``city`` Oslo. Splitting it at these three
 words leaves the marks; with other names and a rule for the value, the sample becomes the grammar of any call. So the
-grammar always writes what the record shows, and a dialect whose sample cannot be split this way has no grammar
+grammar always writes what the sample shows, and a dialect whose sample cannot be split this way has no grammar
 (``None``). Values follow the compiled schema of the tool; required parameters come first, in the order of declaration,
 because a model in the middle of a call no longer weighs what to write.
 
@@ -296,10 +296,10 @@ def _shape_of(tool: Tool) -> SchemaType:
 
 @cache
 def _parse_sample(dialect: str) -> _CallForm | None:
-    record = dialect_index().by_name.get(dialect)
-    if record is None:
+    spec = dialect_index().by_name.get(dialect)
+    if spec is None:
         return None
-    sample = record.sample
+    sample = spec.sample
     if sample.count(_OBJECT) == 1:
         head, _, tail = sample.partition(_OBJECT)
         return _CallForm(head, tail)

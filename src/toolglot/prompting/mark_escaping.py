@@ -201,28 +201,28 @@ def _alternatives(alternatives: list[str]) -> str:
 
 def _templates(prompted: Dialect) -> Iterator[str]:
     """All marks that may open a call in any dialect, and those that close calls and results in the prompted one."""
-    for record in dialect_index().dialects:
-        yield from _wrappers(record)
-        yield from _headers(record)
-        for region in record.regions:
+    for spec in dialect_index().dialects:
+        yield from _wrappers(spec)
+        yield from _headers(spec)
+        for region in spec.regions:
             yield from (*region.open, *region.close)
-        yield from (result for result in record.results if not result[0].isalpha() or record is prompted)
+        yield from (result for result in spec.results if not result[0].isalpha() or spec is prompted)
     yield from _closers(prompted)
 
 
-def _wrappers(record: Dialect) -> Iterator[str]:
-    for wrap in record.wrap:
+def _wrappers(spec: Dialect) -> Iterator[str]:
+    for wrap in spec.wrap:
         if wrap.commitment is Commitment.MARKED or wrap.open[0].startswith("```tool"):
             yield from (opener for opener in wrap.open if not _has_chat_template_mark(opener))
 
 
-def _headers(record: Dialect) -> Iterator[str]:
+def _headers(spec: Dialect) -> Iterator[str]:
     """The call headers that count outside a wrapper. After an unambiguous mark, any name counts."""
-    for call in record.calls:
+    for call in spec.calls:
         for header in call.header if call.position is not Position.WRAPPED else ():
-            if header in _TOO_COMMON or _has_chat_template_mark(header) or record.commitment is Commitment.ALONE:
+            if header in _TOO_COMMON or _has_chat_template_mark(header) or spec.commitment is Commitment.ALONE:
                 continue
-            if record.commitment is Commitment.MARKED and not header.startswith("{name"):
+            if spec.commitment is Commitment.MARKED and not header.startswith("{name"):
                 header = header.replace("{name}", "{key}").replace("{name_id}", "{id}")
             yield header
 
@@ -233,13 +233,13 @@ def _has_chat_template_mark(header: str) -> bool:
     return header[0] not in "<[" and any(mark in header for mark in ("<|", "[ARGS]", "{before_arg_key}"))
 
 
-def _closers(record: Dialect) -> Iterator[str]:
+def _closers(spec: Dialect) -> Iterator[str]:
     """The marks that close calls, parameters and results, and those that open parameters."""
-    for wrap in record.wrap:
+    for wrap in spec.wrap:
         yield from wrap.close if wrap.commitment is Commitment.MARKED else ()
-    yield from (close for close in record.call.close if "{key}" not in close and close != "```")
-    body = record.call.body
+    yield from (close for close in spec.call.close if "{key}" not in close and close != "```")
+    body = spec.call.body
     if isinstance(body, TaggedParameters) and not body.parameters[0].is_element:
         yield body.parameters[0].open
         yield from (close for close in body.parameters[0].close if close != "</{key}>")
-    yield from re.findall(r"<[^<>{}\n]{2,40}>", record.returns)
+    yield from re.findall(r"<[^<>{}\n]{2,40}>", spec.returns)

@@ -12,7 +12,7 @@ from toolglot.core.lenient_json import parse
 from toolglot.dialects.codecs.sample_templates import Notation
 from toolglot.dialects.spec import Dialect, ToolListing, ToolPromptStyle
 from toolglot.prompting.call_writer import cache_calls, write_call
-from toolglot.prompting.sample_arguments import make_example_arguments, properties_of, resolve_schema, type_of
+from toolglot.prompting.example_arguments import make_example_arguments, properties_of, resolve_schema, type_of
 
 _MARK = re.compile(r"<[^<>\s]+>|\[/?\w+\]")
 _EMPTY = {"type": "object", "properties": {}}

@@ -62,17 +62,17 @@ def tool_prompt(tools: Sequence[Tool], dialect: str, *, choice: ToolChoice = _AN
 
 @lru_cache(maxsize=64)
 def _build(tools: tuple[Tool, ...], dialect: str, choice: ToolChoice, parallel: bool) -> str:
-    record = resolve_dialect(dialect)
+    spec = resolve_dialect(dialect)
     offered = [tool for tool in tools if choice.allows(tool.name)]
     if not offered:
         return ""
-    documents = record.teach.listing is ToolListing.DOCUMENTS
+    documents = spec.teach.listing is ToolListing.DOCUMENTS
     rules = _document_rules(parallel) if documents else _rules(parallel)
     return (_ELEMENTS if documents else _GENERAL).format(
         rules="\n".join(f"{number}. {rule}" for number, rule in enumerate([*rules, *_choice_rules(choice)], 1)),
-        form=_form(record),
-        tools=list_tools(offered, record),
-        example=write_examples(offered[:1], record.name)[0],
+        form=_form(spec),
+        tools=list_tools(offered, spec),
+        example=write_examples(offered[:1], spec.name)[0],
     )
 
 
@@ -104,7 +104,7 @@ def _choice_rules(choice: ToolChoice) -> list[str]:
     return ["You must call a tool now, do not answer without one"]
 
 
-def _form(record: Dialect) -> str:
+def _form(spec: Dialect) -> str:
     values = {"parameter1": "value1", "parameter2": "value2"}
     parameters = {"type": "object", "properties": {key: {"type": "string"} for key in values}}
-    return write_call(record.name, "tool_name", json.dumps(values), (Tool("tool_name", "", parameters),))
+    return write_call(spec.name, "tool_name", json.dumps(values), (Tool("tool_name", "", parameters),))

@@ -30,7 +30,9 @@ from toolglot.reading.near_misses import (
     skip_closers,
 )
 
-_LACKING = (Defect(Reason.MISSING_ARGUMENT, "call", "too little", "all that the client needs"),)
+_LACKING = (
+    Defect(reason=Reason.MISSING_ARGUMENT, where="call", found="too little", expected="all that the client needs"),
+)
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _COMMENT = Mark("{one_comment}", named=False)
 _FENCE_END = ("```",)
@@ -68,13 +70,13 @@ class CallBlockReader:
     elements: MarkIndex | None
     hint: str = ""
     reached: int = 0
-    spared: int = 0
+    skipped_noise: int = 0
     """How many characters of ``reached`` were known noise."""
-    missed: int = 0
+    near_miss_end: int = 0
     """Where the last near miss ended, as far as it was read."""
-    again: int = 0
+    rescanned: int = 0
     """How many characters were rescanned so far."""
-    wasted: int = 0
+    rejected_length: int = 0
     """How many characters the client's own parser read in vain."""
     noise: list[int] = field(default_factory=list)
     """Positions of skipped noise in order, and the position after the last one.
@@ -87,7 +89,7 @@ class CallBlockReader:
     ) -> CallBlock:
         """Begin a block that opens here."""
         start = self.reached = self.source.keep()
-        self.spared = 0
+        self.skipped_noise = 0
         parts = (self.source, self.buffer, self.tools, self.options, self.answer)
         closing, first = self.dialects.closing(wrap), not self.buffer.text_emitted
         return CallBlock(*parts, start, closing, waits, at_line, introduced, first)
@@ -109,10 +111,10 @@ class CallBlockReader:
     def may_read_again(self, start: int) -> bool:
         """Whether the failed block that began at ``start`` may be scanned again."""
         size = self.reached - start
-        again = self.again + size - self.spared
-        if size >= MAX_RESCAN or again > RESCAN_FACTOR * (start + 4 * MAX_RESCAN):
+        rescanned = self.rescanned + size - self.skipped_noise
+        if size >= MAX_RESCAN or rescanned > RESCAN_FACTOR * (start + 4 * MAX_RESCAN):
             return False
-        self.again = again
+        self.rescanned = rescanned
         return True
 
     def is_aside(self, tag: str) -> bool:
@@ -128,7 +130,7 @@ class CallBlockReader:
         behind = max(0, reached - source.offset)
         following = source.text[behind : behind + 80]
         read = source.since(start, reached)
-        if start < self.missed:
+        if start < self.near_miss_end:
             return False
         if block.incomplete_element is not None and block.known_tool is not None:
             end, given = block.incomplete_element
@@ -141,7 +143,7 @@ class CallBlockReader:
         if header == ELEMENT and wrap is None and (yield from self._reject_element(block)):
             return True
         self.answer.near_misses.append(block.dialect)
-        self.missed = reached
+        self.near_miss_end = reached
         return False
 
     def _ends_answer(self, reached: int) -> Steps[bool]:
@@ -319,8 +321,8 @@ class CallBlockReader:
         if wrap.commitment is not Commitment.MARKED or source.here not in known:
             return 0
         del known[: known.index(source.here)]
-        self.spared = known[-1] - source.here
-        source.pos += self.spared
+        self.skipped_noise = known[-1] - source.here
+        source.pos += self.skipped_noise
         return len(known) - 1
 
     def _is_closed(self, wrap: Wrap) -> Steps[bool]:
@@ -375,7 +377,7 @@ class CallBlockReader:
         block.header_start = source.here
         block.dialect = chosen.dialect.name
         block.headers = chosen.syntax.header
-        block.confidence = self._weigh(chosen)
+        block.confidence = self._confidence_of(chosen)
         block.repairs = chosen.repairs
         unknown = header in ELEMENTS and self.tools.find(found["name"]) is None
         block.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
@@ -395,7 +397,7 @@ class CallBlockReader:
         element = yield from self._find_element(name, found.end() - source.pos, elements)
         end = source.here
         if element is None or not element.is_valid:
-            self.wasted += end - here
+            self.rejected_length += end - here
             source.rewind(here)
             found, before = opener.match(source.text, source.pos), block.open_call
             if found is not None and (yield from syntax.body.read(block, syntax, found)):
@@ -422,7 +424,7 @@ class CallBlockReader:
         boundary = elements.open(name)
         head = yield from source.find_nonblank(size)
         mentioned = not source.text.startswith("<", source.pos + head)
-        if boundary is None or mentioned or self.wasted > RESCAN_FACTOR * (here + 4 * MAX_RESCAN):
+        if boundary is None or mentioned or self.rejected_length > RESCAN_FACTOR * (here + 4 * MAX_RESCAN):
             return None
         source.pos += size
         while (used := boundary.feed(source.text[source.pos :])) < 0:
@@ -433,7 +435,7 @@ class CallBlockReader:
         source.pos += used
         return elements.read(source.since(here))
 
-    def _weigh(self, chosen: Selection) -> float:
+    def _confidence_of(self, chosen: Selection) -> float:
         """The confidence of a call: that of its dialect, or of the dialect's pattern."""
         dialect, confidences = chosen.dialect, self.options.patterns.confidences
         return dialect.confidence if chosen.marked else confidences.get(dialect.name, dialect.confidence)

@@ -1,11 +1,12 @@
-"""Detects phrases that introduce an example: the call after one is not executed.
+"""Detects examples, which are not executed: calls in Markdown code, and calls after a phrase that introduces one.
 
 Strategy. Words before a call are weak evidence: a model that runs an example file, fills in a placeholder or looks at
 the output of a test uses such words and means its call. So single words do not count. What counts is a phrase that
 only introduces an example, and only at the end of the last sentence ("for example:", "a call looks like this:"), as a
 heading ("Example:"), or at the beginning of that sentence ("For example, to read a file you would write:"). A sentence
 in which the model states its next action ("let me", "I'll") introduces an example only if the action is to show one.
-Punctuation after the phrase is stripped first, in one step, so that no pattern backtracks over it.
+Punctuation after the phrase is stripped first, in one step, so that no pattern backtracks over it. ``CodeSpans`` tracks
+open fences and inline code.
 """
 
 from __future__ import annotations
@@ -208,3 +209,39 @@ def introduces_call(text: str) -> bool:
     if len(written) > _MAX_INTRODUCTION or "\n" in written or _TEACHES.search(written) is not None:
         return False
     return _ENDS_IN_COLON.search(written) is not None or _ACTS.match(written) is not None
+
+
+_MARKS = ("<", "[", "{")
+
+
+class CodeSpans:
+    """The code fences and the inline code that are open at a position of the answer."""
+
+    __slots__ = ("_begins_with_mark", "fences", "inline")
+
+    def __init__(self) -> None:
+        self.fences: list[str] = []
+        self.inline = ""
+        self._begins_with_mark = False
+
+    def pass_fence(self, ticks: str, label: str) -> None:
+        """Process a fence: with a label it opens, also inside another one; without a label it closes the open one."""
+        if not self.fences or (label and not label.isspace()):
+            self.fences.append(ticks)
+        elif ticks.startswith(self.fences[-1]):
+            self.fences.pop()
+
+    def pass_ticks(self, ticks: str, following: str) -> None:
+        """Process backticks: inline code is closed by as many as opened it."""
+        if not self.fences and ticks[0] == "`":
+            self.inline = "" if self.inline == ticks else self.inline or ticks
+            self._begins_with_mark = following in _MARKS
+
+    def end_line(self, paragraph: bool) -> None:
+        """End inline code with its line, unless it began with a mark and the paragraph goes on."""
+        if paragraph or not self._begins_with_mark:
+            self.inline = ""
+
+    def clear(self) -> None:
+        self.fences.clear()
+        self.inline = ""

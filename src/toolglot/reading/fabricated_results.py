@@ -7,7 +7,12 @@ from toolglot.dialects.partial_call import RAW_LIMIT
 from toolglot.dialects.patterns import Mark
 from toolglot.dialects.scanner import Source, Steps
 
-_DEFECT = Defect(Reason.FABRICATED_RESULT, "answer", "a tool result written by the model", "the call alone")
+_DEFECT = Defect(
+    reason=Reason.FABRICATED_RESULT,
+    where="answer",
+    found="a tool result written by the model",
+    expected="the call alone",
+)
 
 
 def has_content(source: Source, opener: Mark) -> Steps[bool]:

@@ -78,5 +78,8 @@ def find_defects(tool: CompiledTool, body: str) -> tuple[Defect, ...]:
     declared = tool.parameters.properties
     known = ", ".join(declared) or "no argument at all"
     unknown = [key for key in keys if key not in declared]
-    wrong = (Defect(Reason.MALFORMED, f"argument {key}", "an unknown name", known) for key in unknown)
+    wrong = (
+        Defect(reason=Reason.MALFORMED, where=f"argument {key}", found="an unknown name", expected=known)
+        for key in unknown
+    )
     return (*tool.missing(dict.fromkeys(keys)), *wrong)

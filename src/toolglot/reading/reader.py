@@ -25,7 +25,7 @@ from toolglot.core.events import (
     Span,
     TextDelta,
 )
-from toolglot.core.options import Options, check_names
+from toolglot.core.options import Options, check_dialect, check_names, check_type
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations
 from toolglot.core.schema.toolset import CompiledTools, compile_declared
 from toolglot.dialects.partial_call import AnswerState
@@ -54,27 +54,14 @@ class ReadOptions(TypedDict, total=False):
     patterns: Mapping[str, bool | float | None] | None
 
 
-def build_options(
-    *,
-    supported_tools: Collection[str] = (),
-    shell: Collection[str] = (),
-    shell_syntax: Collection[str] = (),
-    thresholds: Mapping[str, float] | None = None,
-    patterns: Mapping[str, bool | float | None] | None = None,
-    **others: Any,
-) -> Options:
+def build_options(*, patterns: Mapping[str, bool | float | None] | None = None, **others: Any) -> Options:
     """Build ``Options`` from keyword arguments. Raises ``UsageError`` for a wrong value."""
     unknown = others.keys() - ReadOptions.__annotations__
     if unknown:
         raise TypeError(f"Reader() got an unexpected keyword argument {min(unknown)!r}")
-    return Options(
-        supported_tools=check_names(supported_tools, "supported_tools"),
-        shell=check_names(shell, "shell"),
-        shell_syntax=check_names(shell_syntax, "shell_syntax"),
-        thresholds=thresholds or {},
-        patterns=read_patterns(patterns),
-        **others,
-    )
+    if others.get("thresholds", {}) is None:
+        del others["thresholds"]
+    return Options(patterns=read_patterns(patterns), **others)
 
 
 class Reader:
@@ -99,11 +86,14 @@ class Reader:
         quoted: Collection[str] = (),
         **keywords: Unpack[ReadOptions],
     ) -> None:
-        if not isinstance(dialect, str):
-            raise UsageError(f"dialect is the name of a dialect or a model, not {dialect!r}")
-        if options is not None and keywords:
+        check_dialect(dialect)
+        if options is None:
+            options = build_options(**keywords)
+        elif keywords:
             raise UsageError("options are given as an Options object or as keyword arguments, not as both")
-        options = options or build_options(**keywords)
+        check_type(options, Options, "options", "an Options object")
+        if new_id is not None and not callable(new_id):
+            raise UsageError(f"new_id is {new_id!r}; it must be a function that returns an id")
         numbers = count(1)
         compiled = tools if isinstance(tools, CompiledTools) else compile_declared(tools, options.supported_tools)
         found = find_quotations(check_names(quoted, "quoted"), compiled.names, bool(options.shell))
@@ -160,6 +150,8 @@ class Reader:
         """End the answer and return the last events; ``truncated``: the upstream reports that it was cut."""
         if self._closed:
             raise UsageError("the reader is closed: one reader reads one answer")
+        if not isinstance(truncated, bool):
+            raise UsageError(f"truncated is {truncated!r}; it must be True or False")
         self._closed = True
         self._source.end(truncated)
         next(self._steps, None)
@@ -205,7 +197,7 @@ class Reader:
         return self._answer.near_misses
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedCall:
     """A complete call. ``arguments`` is compact JSON text, keys in the order of the model."""
 
@@ -218,7 +210,7 @@ class ParsedCall:
     span: Span | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedCall:
     """Text that began as a call and was not delivered, and why."""
 
@@ -230,7 +222,7 @@ class RejectedCall:
     span: Span | None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Reading:
     """The content of an answer."""
 
@@ -270,13 +262,25 @@ class _EventCollector:
 
     def end(self, event: CallEnded) -> None:
         call, arguments = self.started[event.index], "".join(self.fragments[event.index])
-        details = (event.dialect, event.confidence, event.repairs, event.span)
-        self.calls.append(ParsedCall(call.id, call.name, arguments, *details))
+        parsed = ParsedCall(
+            id=call.id,
+            name=call.name,
+            arguments=arguments,
+            dialect=event.dialect,
+            confidence=event.confidence,
+            repairs=event.repairs,
+            span=event.span,
+        )
+        self.calls.append(parsed)
 
     def reject(self, event: CallRejected) -> None:
         raw, span = event.raw, event.span
         whole = self.source[span[0] : span[1]] if self.source and span else raw
-        self.rejected.append(RejectedCall(whole, event.reason, event.tool, event.defects, event.dialect, span))
+        self.rejected.append(
+            RejectedCall(
+                raw=whole, reason=event.reason, tool=event.tool, defects=event.defects, dialect=event.dialect, span=span
+            )
+        )
 
 
 def collect(events: Iterable[Event], source: str = "") -> Reading:
@@ -286,7 +290,7 @@ def collect(events: Iterable[Event], source: str = "") -> Reading:
     for event in collected:
         collector.take(event)
     text, reasoning = "".join(collector.text), "".join(collector.reasoning)
-    return Reading(text, reasoning, collector.calls, collector.rejected, collected)
+    return Reading(text=text, reasoning=reasoning, calls=collector.calls, rejected=collector.rejected, events=collected)
 
 
 def read(

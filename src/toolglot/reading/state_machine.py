@@ -20,7 +20,6 @@ from toolglot.dialects.patterns import MORE, MarkIndex, mark
 from toolglot.dialects.scanner import Source, Steps, at_once
 from toolglot.dialects.spec import Channel, Commitment, Region, Wrap
 from toolglot.reading.call_blocks import CallBlockReader, consume_mark
-from toolglot.reading.code_spans import CodeSpans
 from toolglot.reading.deferred_calls import DeferredCalls
 from toolglot.reading.dialect_index import (
     AMBIGUOUS,
@@ -34,7 +33,7 @@ from toolglot.reading.dialect_index import (
     Openings,
     T,
 )
-from toolglot.reading.example_detection import TAIL_SIZE, announces_example, introduces_call
+from toolglot.reading.example_detection import TAIL_SIZE, CodeSpans, announces_example, introduces_call
 from toolglot.reading.fabricated_results import drop_to_end, has_content
 
 TAIL_LIMIT = 450

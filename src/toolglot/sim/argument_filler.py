@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from toolglot.core.conversation import Tool
-from toolglot.prompting.sample_arguments import properties_of, resolve_schema, type_of
+from toolglot.prompting.example_arguments import properties_of, resolve_schema, type_of
 
 Schema: TypeAlias = Mapping[str, Any]
 

@@ -1,6 +1,6 @@
 """Read a prompt and the results in it: the dialect to write in, whether a call is required, what tools returned.
 
-A model knows the dialects it was trained on; the simulated one knows all records. Like a model, it learns which one to
+A model knows the dialects it was trained on; the simulated one knows all dialects. Like a model, it learns which one to
 use from the call form that the prompt shows.
 """
 
@@ -45,8 +45,8 @@ def detect_dialect(prompt: str) -> str:
 def _forms() -> dict[str, str]:
     """Every call form and the first dialect that writes it; hermes before those that only fall back to it."""
     forms = {_write_form("hermes"): "hermes"}
-    for record in all_dialects():
-        forms.setdefault(_write_form(record.name), record.name)
+    for spec in all_dialects():
+        forms.setdefault(_write_form(spec.name), spec.name)
     return forms
 
 
@@ -77,8 +77,8 @@ _SLOTS = {
 
 @cache
 def _result_patterns() -> tuple[re.Pattern[str], ...]:
-    """The result formats of all records; the longest, which are the most specific, first."""
-    returns = sorted({record.returns for record in all_dialects()}, key=len, reverse=True)
+    """The result formats of all dialects; the longest, which are the most specific, first."""
+    returns = sorted({spec.returns for spec in all_dialects()}, key=len, reverse=True)
     return tuple(re.compile(pattern, re.S) for pattern in (*map(_pattern_of, returns), *CLIENT_RESULTS))
 
 

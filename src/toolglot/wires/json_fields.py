@@ -238,13 +238,13 @@ def _check_object(payload: object) -> Reason | None:
     return None if isinstance(payload, dict) or payload in NO_ARGUMENTS else Reason.MALFORMED
 
 
-def _judge(arguments: str, doubted: bool) -> Reason | None:
+def _judge(arguments: str, may_be_cut: bool) -> Reason | None:
     """Check arguments that are not strict JSON."""
     try:
         return _check_object(decode_tolerant(arguments))
     except json.JSONDecodeError as error:
         rest = arguments[error.pos :].rstrip().lower()
-        cut = doubted or rest in _OPEN or error.msg.startswith("Unterminated string")
+        cut = may_be_cut or rest in _OPEN or error.msg.startswith("Unterminated string")
         return Reason.TRUNCATED if cut else Reason.MALFORMED
     except (ValueError, RecursionError):
         pass
@@ -256,7 +256,9 @@ def end_call(index: int, fault: Reason | None) -> Event:
     if fault is None:
         return CallEnded(index)
     found = "an end in the middle" if fault is Reason.TRUNCATED else "something else"
-    return CallRejected("", fault, None, (Defect(fault, "arguments", found, "a JSON object"),), index=index)
+    return CallRejected(
+        "", fault, None, (Defect(reason=fault, where="arguments", found=found, expected="a JSON object"),), index=index
+    )
 
 
 def read_functions(tools: object) -> Offer:

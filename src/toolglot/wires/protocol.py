@@ -19,7 +19,7 @@ from toolglot.core.errors import InternalError, RequestError, ToolglotError, Ups
 from toolglot.core.events import Event, Failed
 
 
-class ClientRequest(Struct, frozen=True):
+class ClientRequest(Struct, frozen=True, kw_only=True):
     """A decoded request of a client.
 
     ``notes`` list what was repaired or skipped while decoding. ``memory`` holds what the wire needs to encode the
@@ -28,7 +28,7 @@ class ClientRequest(Struct, frozen=True):
     refers to something that only such an upstream can know. ``may_be_referenced``: a later request may refer to the
     response; ``on_complete``, if set, is called with its id and items. ``modelled`` are the settings of
     ``Conversation.extra`` that ``Conversation`` also models, so that they reach other wires; dots lead into objects.
-    ``retold`` are tools that the client does not know as a function of that name (custom tools, namespaces).
+    ``special_tools`` are tools that the client does not know as a function of that name (custom tools, namespaces).
     """
 
     conversation: Conversation
@@ -41,7 +41,7 @@ class ClientRequest(Struct, frozen=True):
     may_be_referenced: bool = False
     on_complete: Callable[[str, list[dict[str, Any]]], None] | None = None
     modelled: frozenset[str] = frozenset()
-    retold: frozenset[str] = frozenset()
+    special_tools: frozenset[str] = frozenset()
 
 
 class ResponseIdentity(Struct, frozen=True):
@@ -61,7 +61,7 @@ class ExtraEndpoint(Struct, frozen=True):
     needs_models: bool = False
 
 
-class StreamPatterns(Struct, frozen=True):
+class StreamPatterns(Struct, frozen=True, kw_only=True):
     """Byte patterns of a relayed stream, which is searched and not parsed. A match means: this event must be decoded.
 
     ``common`` is in nearly every event. ``may_have_content``: the event may hold text or a call. ``may_end``: it may
@@ -86,7 +86,7 @@ class DecodedResponse(Struct, frozen=True):
     """A decoded non-streamed response.
 
     ``tidy``: nothing about it is unusual, so its bytes may pass unchanged, unless it calls one of ``functions`` that
-    the client knows in another form (``ClientRequest.retold``).
+    the client knows in another form (``ClientRequest.special_tools``).
     """
 
     events: list[Event]
@@ -228,13 +228,14 @@ class Interject(Protocol):
 
 
 CARRIED_FIELDS: Final = (
-    *(name for name in Conversation.__struct_fields__ if name != "limits"),
+    *(name for name in Conversation.__struct_fields__ if name != "sampling"),
     *Sampling.__struct_fields__,
 )
-"""The fields of a request, with the limits one by one.
+"""The fields of a request, with the sampling parameters one by one.
 
-``Wire.carries`` maps each field that the wire transports to a restriction, or to an empty string. A limit that is
-missing there is lost, with a note (``translation.list_not_carried``). The table in the docs is made of it, too.
+``Wire.carries`` maps each field that the wire transports to a restriction, or to an empty string. A sampling
+parameter that is missing there is lost, with a note (``translation.list_not_carried``). The table in the docs is made
+of it, too.
 """
 
 FindResponse = Callable[[str], tuple[bytes, bytes] | None]
@@ -246,7 +247,7 @@ def refuse_clients(*_: object, **__: object) -> NoReturn:
     raise InternalError("No client can use the wire of this upstream.")
 
 
-NO_PATTERNS: Final = StreamPatterns(b"", refuse_clients, refuse_clients)
+NO_PATTERNS: Final = StreamPatterns(common=b"", may_have_content=refuse_clients, may_end=refuse_clients)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from toolglot.core.conversation import EFFORTS, Conversation, Image, Message, Pa
 from toolglot.core.tool_names import assign_names
 
 UNSET: tuple[object, ...] = (None, (), "")
-"""Values of a limit that leave it to the upstream."""
+"""Values of a sampling parameter that leave it to the upstream."""
 
 _LENT = re.compile(r"toolglot:([^:]+):")
 _DATA_URL = re.compile(r"data:([^;,]*);base64,")
@@ -100,8 +100,8 @@ def list_not_carried(conversation: Conversation, modelled: Collection[str], carr
     ``modelled``: settings of ``extra`` that ``Conversation`` models too (``ClientRequest.modelled``). ``carries``: the
     fields that the wire of the upstream transports (``Wire.carries``).
     """
-    limits = conversation.limits
-    lost = [name for name in limits.__struct_fields__ if name not in carries and getattr(limits, name) not in UNSET]
+    sampling = conversation.sampling
+    lost = [name for name in sampling.__struct_fields__ if name not in carries and getattr(sampling, name) not in UNSET]
     return [*_list_settings(conversation.extra, modelled), *lost]
 
 

@@ -137,8 +137,8 @@ def anthropic_answer(answer: Answer, stream: bool, size: int) -> bytes:
         empty: JsonObject = {"text": ""} if isinstance(part, Text) else {"thinking": "", "signature": ""}
         empty = {"input": {}} if isinstance(part, Call) else empty
         steps.append({"type": "content_block_start", "index": Num(at), "content_block": block | empty})
-        said = part.arguments if isinstance(part, Call) else part.text
-        for piece in pieces(said, size):
+        answer_text = part.arguments if isinstance(part, Call) else part.text
+        for piece in pieces(answer_text, size):
             steps.append({"type": "content_block_delta", "index": Num(at), "delta": {"type": kind, key: piece}})
         if isinstance(part, Reasoning):
             signed = {"type": "signature_delta", "signature": "c2lnbmVk"}
@@ -162,9 +162,9 @@ def read_anthropic_answer(body: bytes, stream: bool) -> Answer:
     cached = int(usage.get("cache_read_input_tokens") or 0)
     created = int(usage.get("cache_creation_input_tokens") or 0)
     thought = int((usage.get("output_tokens_details") or {}).get("thinking_tokens") or 0)
-    told = Usage(int(usage["input_tokens"]) + cached + created, int(usage["output_tokens"]), cached, thought)
+    received = Usage(int(usage["input_tokens"]) + cached + created, int(usage["output_tokens"]), cached, thought)
     parts = [part for part in parts if not isinstance(part, Reasoning) or part.text]
-    return Answer(tuple(parts), {stop_word: word for word, stop_word in STOPS.items()}[stop], told)
+    return Answer(tuple(parts), {stop_word: word for word, stop_word in STOPS.items()}[stop], received)
 
 
 def read_anthropic_steps(body: bytes) -> tuple[list[Any], str, JsonObject]:

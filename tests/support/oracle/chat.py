@@ -157,10 +157,10 @@ def chat_answer(answer: Answer, stream: bool, size: int) -> bytes:
             key = "content" if isinstance(part, Text) else "reasoning_content"
             deltas += [{key: piece} for piece in pieces(part.text, size)]
     head = CHAT_HEAD | {"object": "chat.completion.chunk"}
-    said = [event(head | {"choices": [{"index": Num(0), "delta": d, "finish_reason": None}]}) for d in deltas]
-    said.append(event(head | {"choices": [{"index": Num(0), "delta": {}, "finish_reason": answer.finish}]}))
-    said.append(event(head | {"choices": [], "usage": chat_usage(answer.usage)}))
-    return "".join([*said, event("[DONE]")]).encode()
+    answer_text = [event(head | {"choices": [{"index": Num(0), "delta": d, "finish_reason": None}]}) for d in deltas]
+    answer_text.append(event(head | {"choices": [{"index": Num(0), "delta": {}, "finish_reason": answer.finish}]}))
+    answer_text.append(event(head | {"choices": [], "usage": chat_usage(answer.usage)}))
+    return "".join([*answer_text, event("[DONE]")]).encode()
 
 
 def read_chat_answer(body: bytes, stream: bool) -> Answer:

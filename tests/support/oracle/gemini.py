@@ -113,7 +113,7 @@ def read_gemini_part(part: JsonObject) -> Any:
 
 def gemini_answer(answer: Answer, stream: bool, size: int) -> bytes:
     usage = answer.usage
-    told = numbers(
+    received = numbers(
         {
             "promptTokenCount": usage.input,
             "candidatesTokenCount": usage.output - usage.reasoning,
@@ -127,7 +127,7 @@ def gemini_answer(answer: Answer, stream: bool, size: int) -> bytes:
     if not stream:
         content = {"role": "model", "parts": [gemini_part(part) for part in answer.parts]}
         candidate = {"content": content, "finishReason": reason, "index": Num(0), "avgLogprobs": Num("-0.250")}
-        return dump(head | {"candidates": [candidate], "usageMetadata": told}).encode()
+        return dump(head | {"candidates": [candidate], "usageMetadata": received}).encode()
     parts: list[JsonObject] = []
     for part in answer.parts:
         cut = [part] if isinstance(part, Call) else [type(part)(piece) for piece in pieces(part.text, size)]
@@ -136,7 +136,7 @@ def gemini_answer(answer: Answer, stream: bool, size: int) -> bytes:
         head | {"candidates": [{"content": {"role": "model", "parts": [part]}, "index": Num(0)}]} for part in parts
     ]
     chunks[-1]["candidates"][0]["finishReason"] = reason
-    chunks[-1]["usageMetadata"] = told
+    chunks[-1]["usageMetadata"] = received
     return "".join(map(event, chunks)).encode()
 
 
@@ -158,11 +158,11 @@ def read_gemini_answer(body: bytes, stream: bool) -> Answer:
     if not finish:
         raise WireError("no finishReason")
     thoughts = int(usage.get("thoughtsTokenCount") or 0)
-    told = Usage(
+    received = Usage(
         int(usage.get("promptTokenCount") or 0),
         int(usage.get("candidatesTokenCount") or 0) + thoughts,
         int(usage.get("cachedContentTokenCount") or 0),
         thoughts,
     )
     ended = "tool_calls" if any(isinstance(part, Call) for part in parts) else "stop"
-    return Answer(merged(parts), "length" if finish == "MAX_TOKENS" else ended, told)
+    return Answer(merged(parts), "length" if finish == "MAX_TOKENS" else ended, received)

@@ -1,4 +1,4 @@
-"""The five wires, written and read here alone, to judge what a gateway makes of them.
+"""A second implementation of the five wires, to check what a gateway sends and receives.
 
 Nothing of toolglot's own wires is used. A request and an answer are plain records; each wire has four functions: a
 client's request as JSON, the same read as its upstream sees it, an upstream's answer as bytes, whole or streamed, and
@@ -16,7 +16,7 @@ from typing import Any
 
 WIRES = ("openai_chat", "openai_responses", "anthropic_messages", "gemini", "ollama")
 ORDERED = ("openai_responses", "anthropic_messages", "gemini")
-"""Wires whose answers and histories tell the order of text and calls."""
+"""Wires whose answers and histories keep the order of text and calls."""
 
 Json = Any
 JsonObject = dict[str, Any]

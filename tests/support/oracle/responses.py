@@ -207,11 +207,11 @@ def read_responses_items(items: list[JsonObject]) -> list[Any]:
     for item in items:
         match item["type"]:
             case "reasoning":
-                said = "".join(piece["text"] for piece in item["summary"]) or "".join(
+                answer_text = "".join(piece["text"] for piece in item["summary"]) or "".join(
                     piece["text"] for piece in item.get("content") or ()
                 )
-                if said:
-                    parts.append(Reasoning(said))
+                if answer_text:
+                    parts.append(Reasoning(answer_text))
             case "message":
                 text = "".join(piece["text"] for piece in item["content"])
                 if not text:
@@ -226,7 +226,7 @@ def read_responses_answer(body: bytes, stream: bool) -> Answer:
     if not stream:
         whole = load(body)
     else:
-        told: dict[str, JsonObject] = {}
+        payload: dict[str, JsonObject] = {}
         streamed: dict[str, str] = {}
         whole = {}
         for at, step in enumerate(read_events(body)):
@@ -234,11 +234,11 @@ def read_responses_answer(body: bytes, stream: bool) -> Answer:
                 raise WireError("steps are not numbered in order")
             kind = step["type"]
             if kind == "response.output_item.added":
-                if step["output_index"] != str(len(told)):
+                if step["output_index"] != str(len(payload)):
                     raise WireError("items out of order")
-                told[step["output_index"]] = {}
+                payload[step["output_index"]] = {}
             elif kind == "response.output_item.done":
-                told[step["output_index"]] = step["item"]
+                payload[step["output_index"]] = step["item"]
             elif kind.endswith(
                 (".output_text.delta", ".function_call_arguments.delta", "reasoning_summary_text.delta")
             ):
@@ -249,14 +249,14 @@ def read_responses_answer(body: bytes, stream: bool) -> Answer:
                 raise WireError(f"failed: {step}")
         if not whole:
             raise WireError("no end")
-        if list(told.values()) != whole["output"]:
+        if list(payload.values()) != whole["output"]:
             raise WireError("the items of the stream are not those of the response")
-        for place, item in told.items():
+        for place, item in payload.items():
             one = read_responses_items([item])
             if one and streamed.get(place, "") != (one[0].arguments if isinstance(one[0], Call) else one[0].text):
                 raise WireError("the pieces do not make the item")
     usage = whole.get("usage") or {}
-    told_usage = Usage(
+    encode_usage = Usage(
         int(usage.get("input_tokens", 0)),
         int(usage.get("output_tokens", 0)),
         int((usage.get("input_tokens_details") or {}).get("cached_tokens") or 0),
@@ -264,4 +264,4 @@ def read_responses_answer(body: bytes, stream: bool) -> Answer:
     )
     parts = read_responses_items(whole["output"])
     finish = "tool_calls" if any(isinstance(part, Call) for part in parts) else "stop"
-    return Answer(tuple(parts), "length" if whole["status"] == "incomplete" else finish, told_usage)
+    return Answer(tuple(parts), "length" if whole["status"] == "incomplete" else finish, encode_usage)

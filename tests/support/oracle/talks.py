@@ -98,12 +98,12 @@ def make_request(rng: Random, stream: bool) -> Request:
         pictures = [Image("image/png", "iVBORw0KGgo=")] if rng.random() < 0.15 else []
         turns.append(Turn("user", (*map(Text, texts), *pictures)))
         for _ in range(rng.randrange(3)):
-            said = [Text(f"Step {number}: {rng.choice(WORDS)}")] if rng.random() < 0.5 else []
+            text = [Text(f"Step {number}: {rng.choice(WORDS)}")] if rng.random() < 0.5 else []
             calls = [
                 Call(f"call_{number}_{at}", rng.choice(NAMES), make_arguments(rng)) for at in range(rng.choice([1, 2]))
             ]
             number += 1
-            turns.append(Turn("assistant", (*said, *calls)))
+            turns.append(Turn("assistant", (*text, *calls)))
             turns.append(Turn("tool", tuple(Result(call.id, call.name, make_result(rng)) for call in calls)))
         turns.append(Turn("assistant", (Text(f"Answer {number}. {rng.choice(WORDS)}"),)))
     if turns[-2].role == "tool" and rng.random() < 0.5:

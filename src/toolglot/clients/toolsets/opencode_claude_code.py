@@ -47,7 +47,7 @@ _FROM_ONE: Final = re.compile(r"\b1-(?:indexed|based)", re.IGNORECASE)
 _FROM_ZERO: Final = re.compile(r"\b0-(?:indexed|based)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Names:
     """Names in one of the sets. ``counted``: lines are counted from 1 even if the tool does not state it."""
 
@@ -188,9 +188,29 @@ def _make_toolset(name: str, names: _Names) -> ToolSet:
 
 OPENCODE = _make_toolset(
     "opencode",
-    _Names("read", "write", "edit", "bash", "filePath", "oldString", "newString", "replaceAll", counted=False),
+    _Names(
+        read="read",
+        write="write",
+        edit="edit",
+        bash="bash",
+        path="filePath",
+        old="oldString",
+        new="newString",
+        every="replaceAll",
+        counted=False,
+    ),
 )
 CLAUDE_CODE = _make_toolset(
     "claude_code",
-    _Names("Read", "Write", "Edit", "Bash", "file_path", "old_string", "new_string", "replace_all", counted=True),
+    _Names(
+        read="Read",
+        write="Write",
+        edit="Edit",
+        bash="Bash",
+        path="file_path",
+        old="old_string",
+        new="new_string",
+        every="replace_all",
+        counted=True,
+    ),
 )

@@ -103,7 +103,7 @@ def _supports(adapter: ToolAdapter, target: Target, kind: OperationType) -> bool
     return True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ToolMapping:
     """A client's tools, mapped to those that a model knows.
 
@@ -258,7 +258,9 @@ def derive_call_id(first: str, at: int) -> str:
 def all_mappings() -> tuple[ToolMapping, ...]:
     """Every pair of tool sets, with all tools of the client's set."""
     pairs = ((client, model) for client in TOOLSETS.values() for model in TOOLSETS.values() if client is not model)
-    return tuple(ToolMapping(client, model, _all_tools(client), parallel=True) for client, model in pairs)
+    return tuple(
+        ToolMapping(client=client, model=model, tools=_all_tools(client), parallel=True) for client, model in pairs
+    )
 
 
 def _all_tools(known: ToolSet) -> tuple[Tool, ...]:
@@ -286,7 +288,9 @@ def find_mapping(
     if model is None or client is model:
         return None
     allowed = tuple(tool for tool in recognised if not only or tool.name in only)
-    mapping = ToolMapping(client, model, allowed, parallel, model_name, check)
+    mapping = ToolMapping(
+        client=client, model=model, tools=allowed, parallel=parallel, model_name=model_name, check=check
+    )
     offered = set(mapping.offered_tools)
     if not offered or offered & {tool.name for tool in tools if tool not in recognised}:
         return None

@@ -49,7 +49,12 @@ def convert_arguments(
         elif parameter is None:
             known = ", ".join(one.name for one in tool.parameters) or "no arguments"
             converted.defects.append(
-                Defect(Reason.INVALID_VALUE, key, "an argument that the tool does not have", known)
+                Defect(
+                    reason=Reason.INVALID_VALUE,
+                    where=key,
+                    found="an argument that the tool does not have",
+                    expected=known,
+                )
             )
         elif value is not None:
             _convert_argument(parameter, value, found, converted)
@@ -66,10 +71,14 @@ def _convert_argument(
     try:
         accepted = _CONVERTERS[parameter.kind](value)
     except (ConversionError, MalformedValue) as error:
-        converted.defects.append(Defect(Reason.INVALID_VALUE, name, _show(value), str(error)))
+        converted.defects.append(
+            Defect(reason=Reason.INVALID_VALUE, where=name, found=_show(value), expected=str(error))
+        )
         return
     if found.setdefault(name, accepted) != accepted:
-        converted.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, name, "two different values", "one value"))
+        converted.defects.append(
+            Defect(reason=Reason.DUPLICATE_ARGUMENT, where=name, found="two different values", expected="one value")
+        )
 
 
 def _check_parameter(
@@ -86,7 +95,9 @@ def _check_parameter(
     elif not any(found.get(other) for other in tool.one_of if name in tool.one_of):
         reported = any(defect.where == name for defect in converted.defects)
         if not reported:
-            converted.defects.append(Defect(Reason.MISSING_ARGUMENT, name, "nothing", "a value"))
+            converted.defects.append(
+                Defect(reason=Reason.MISSING_ARGUMENT, where=name, found="nothing", expected="a value")
+            )
 
 
 def _find_value(
@@ -122,12 +133,19 @@ def _wrap_path(tool: ClientTool, found: dict[str, Value], converted: ConvertedAr
     if any(lines):
         if not all(lines):
             converted.defects.append(
-                Defect(Reason.MISSING_ARGUMENT, "end_line", "one end of a range", "both start_line and end_line")
+                Defect(
+                    reason=Reason.MISSING_ARGUMENT,
+                    where="end_line",
+                    found="one end of a range",
+                    expected="both start_line and end_line",
+                )
             )
         entry["line_range"] = [f"{lines[0]}-{lines[1]}"]
     folded: Value = {"file": [entry]}
     if found.setdefault(files, folded) != folded:
-        converted.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, "path", f"a path and {files}", "one of them"))
+        converted.defects.append(
+            Defect(reason=Reason.DUPLICATE_ARGUMENT, where="path", found=f"a path and {files}", expected="one of them")
+        )
 
 
 def _show(value: Value) -> str:

@@ -68,7 +68,7 @@ def render_call(
 
 
 def _refuse(name: str, reason: Reason, where: str, found: str, expected: str) -> RenderedCall:
-    return RenderedCall(name, "", (Defect(reason, where, found, expected),))
+    return RenderedCall(name, "", (Defect(reason=reason, where=where, found=found, expected=expected),))
 
 
 def _split_mcp(client: XmlClient, name: str) -> tuple[str, str] | None:
@@ -116,7 +116,7 @@ def verify(
 
 
 def _difference_defect(where: str, found: str, expected: str) -> Defect:
-    return Defect(Reason.INVALID_VALUE, where, found, expected)
+    return Defect(reason=Reason.INVALID_VALUE, where=where, found=found, expected=expected)
 
 
 def _compare(parameter: ClientParameter, value: Value, got: Value) -> str:

@@ -147,7 +147,7 @@ def _take_results(
         results[call.id] = _make_result(call, body_parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _HistoryCall:
     """A call as the client ran it, with the id that was written into it. For an MCP tool also server and tool
     (``member``) and its arguments (``inner``)."""
@@ -183,9 +183,13 @@ def _make_history_call(block: XmlCallBlock, given: str) -> _HistoryCall:
     arguments = dump(params)
     inner = params.get("arguments") if block.name == MCP_TOOL else None
     if not isinstance(inner, dict):
-        return _HistoryCall(block.name, arguments, given)
+        return _HistoryCall(name=block.name, arguments=arguments, id=given)
     return _HistoryCall(
-        block.name, arguments, given, (str(params.get("server_name")), str(params.get("tool_name"))), dump(inner)
+        name=block.name,
+        arguments=arguments,
+        id=given,
+        member=(str(params.get("server_name")), str(params.get("tool_name"))),
+        inner=dump(inner),
     )
 
 

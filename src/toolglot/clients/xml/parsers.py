@@ -27,7 +27,7 @@ WRITE_TOOL, CONTENT_TAG = "write_to_file", "content"
 CONTENT_OPENER, CONTENT_CLOSER = "<content>", "</content>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TagGrammar:
     """The tags of one client. A parameter tag counts in every tool, whichever tool it belongs to."""
 

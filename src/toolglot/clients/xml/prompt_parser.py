@@ -2,7 +2,7 @@
 
 Strategy. Split the prompt at headings and rules. Remove and parse the sections that teach the call format
 (``FORMAT_SECTIONS``), and the tool lists of connected servers, because those tools are offered one by one. In the
-remainder, drop sentences about the format and replace each sample by one line. All of that ends at the user's own
+remainder, drop sentences about the format and replace each example by one line. All of that ends at the user's own
 instructions, which are never changed. Role, rules and environment stay unchanged. A section inside an element
 (``<transcript>``) is a quotation. Clients send the same prompt with every turn, so results are cached.
 """
@@ -38,7 +38,7 @@ _USER_INSTRUCTIONS: Final = re.compile(r"^USER'S CUSTOM INSTRUCTIONS", re.M)
 _RULE: Final = "===="
 _HEADING_OR_OPENER: Final = re.compile(r"^(?:====|##? |[ \t]*(?:<\w+>|```)).*", re.M)
 """Lines that may be headings, or open something that has no headings inside."""
-_SAMPLE: Final = re.compile(r"[ \t]*<(\w+)>[ \t]*")
+_EXAMPLE: Final = re.compile(r"[ \t]*<(\w+)>[ \t]*")
 _SENTENCE: Final = re.compile(r".+?(?:[.!?](?=\s|$)\s*|$)")
 _EMPTY_BULLET: Final = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]*$")
 _CALL_FORMAT: Final = re.compile(
@@ -129,7 +129,7 @@ def _known_tools() -> frozenset[str]:
 
 
 def _split_sections(text: str) -> Iterator[tuple[str, str]]:
-    """Split a text into sections with their headings; joined they give the text again. Fences and samples have no
+    """Split a text into sections with their headings; joined they give the text again. Fences and examples have no
     headings inside."""
     title, begun, at = "", 0, 0
     closers = _CloserIndex(text)
@@ -175,10 +175,10 @@ class _CloserIndex:
         return places[following] if following < len(places) else len(self.text)
 
     def skip(self, line: str, begun: int, end: int) -> int:
-        """Where to continue after a line: behind the fence or sample that it opens, if that is closed."""
-        sample = _SAMPLE.fullmatch(line)
-        if sample:
-            closed = self.find_tag(sample[1], end - 1)
+        """Where to continue after a line: behind the fence or example that it opens, if that is closed."""
+        example = _EXAMPLE.fullmatch(line)
+        if example:
+            closed = self.find_tag(example[1], end - 1)
             return closed + 1 if closed < min(len(self.text), self.find("\n## ", end)) else end
         return max(end, min(self.fences.get(begun, 0) + 1, len(self.text)))
 
@@ -249,7 +249,7 @@ def _remove_format_text(text: str, tools: frozenset[str]) -> str:
 
 
 def _remove_format_from(text: str, tools: frozenset[str]) -> str:
-    text = _replace_samples(text, tools)
+    text = _replace_examples(text, tools)
     lines = [line for line in map(_remove_format_sentences, text.split("\n")) if line is not None]
     return _TAGGED.sub(lambda tag: tag[1] if tag[1] in tools else tag[0], "\n".join(lines))
 
@@ -262,8 +262,8 @@ def _remove_format_sentences(line: str) -> str | None:
     return None if not left or _EMPTY_BULLET.match(left) else left
 
 
-def _replace_samples(text: str, tools: frozenset[str]) -> str:
-    """Replace samples of calls in other sections by the tool name and its parameters."""
+def _replace_examples(text: str, tools: frozenset[str]) -> str:
+    """Replace examples of calls in other sections by the tool name and its parameters."""
     kept: list[str] = []
     at = 0
     closers = _CloserIndex(text)

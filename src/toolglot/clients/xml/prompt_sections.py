@@ -15,7 +15,7 @@ Layout B, prompts for small models: one bold name for each tool.
     **list_files** — List a directory. Params: path, recursive (optional).
 
 Strategy. Layout is the only evidence, so only text at the margin counts: a bullet deeper than the first one belongs to
-the parameter above it, and an unindented line that is no bullet ends the list. Everything else except samples of XML is
+the parameter above it, and an unindented line that is no bullet ends the list. Everything else except XML examples is
 the description, because it explains diff formats and the like. What a prompt does not state (a flag, a type) stays
 open; the client profile knows more.
 """
@@ -55,10 +55,10 @@ _FENCE: Final = re.compile(r"^```[^`\n]*$", re.M)
 _EMPTY_LABEL: Final = re.compile(r"\*{0,2}(?:Usage|Examples?)[^\n]{0,80}:\*{0,2}")
 _TAG: Final = re.compile(r"<(\w+)>")
 _LAST_LABEL: Final = re.compile(r"(?:(?<=\n)|\A)[^\n<]{0,120}:\*{0,2}\s*\Z")
-"""The label right in front of a sample."""
+"""The label right in front of an example."""
 _BEFORE: Final = re.compile(r"(?:[^\n<]*:)?[*\s]*")
-"""A sample begins a line or follows a label; a tag within a sentence is only mentioned."""
-MAX_SAMPLE_LENGTH: Final = 10_000
+"""An example begins a line or follows a label; a tag within a sentence is only mentioned."""
+MAX_EXAMPLE_LENGTH: Final = 10_000
 AVAILABLE_TOOLS: Final = re.compile(r"^### Available Tools[ \t]*$", re.M)
 
 
@@ -80,10 +80,10 @@ class DocumentedTool:
     name: str
     description: str = ""
     parameters: tuple[DocumentedParameter, ...] | None = None
-    sampled: tuple[str, ...] = ()
+    example_parameters: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTool:
     """A tool of an MCP server that the client is connected to, with the schema of the server."""
 
@@ -134,7 +134,7 @@ def find_fences(text: str, borders: list[int], since: int = 0) -> Iterator[tuple
 
 
 def _parse_tool(name: str, body: str) -> DocumentedTool:
-    body, sampled = remove_samples(body, name)
+    body, example_parameters = remove_examples(body, name)
     description: list[str] = []
     parameters: list[DocumentedParameter] | None = None
     lines = body.strip("\n").split("\n")
@@ -153,7 +153,7 @@ def _parse_tool(name: str, body: str) -> DocumentedTool:
             description.append(lines[at])
         at += 1
     return DocumentedTool(
-        name, clean_text("\n".join(description)), None if parameters is None else tuple(parameters), sampled
+        name, clean_text("\n".join(description)), None if parameters is None else tuple(parameters), example_parameters
     )
 
 
@@ -204,13 +204,13 @@ def _find_type(notes: str) -> str:
 def parse_bold(text: str, known: Collection[str] = ()) -> Iterator[DocumentedTool]:
     """The tools of a section in layout B."""
     for name, body in _split(text, _HEADING_B, known):
-        rest, sampled = remove_samples(body, name)
+        rest, example_parameters = remove_examples(body, name)
         label = _INLINE.search(rest)
         if label is None:
-            yield DocumentedTool(name, clean_text(rest), None, sampled)
+            yield DocumentedTool(name, clean_text(rest), None, example_parameters)
             continue
         parameters, end = _parse_inline(rest, label.end())
-        yield DocumentedTool(name, clean_text(rest[: label.start()] + rest[end:]), parameters, sampled)
+        yield DocumentedTool(name, clean_text(rest[: label.start()] + rest[end:]), parameters, example_parameters)
 
 
 def _parse_inline(text: str, at: int) -> tuple[tuple[DocumentedParameter, ...], int]:
@@ -231,11 +231,11 @@ def _make_inline(name: str, notes: str, all_optional: bool) -> DocumentedParamet
     return DocumentedParameter(name, False if marked is None and all_optional else marked, description)
 
 
-# -- samples -----------------------------------------------------------------------------------------------------------
+# -- examples ----------------------------------------------------------------------------------------------------------
 
 
-def remove_samples(text: str, name: str) -> tuple[str, tuple[str, ...]]:
-    """Remove samples of a call to this tool; also returns their child elements."""
+def remove_examples(text: str, name: str) -> tuple[str, tuple[str, ...]]:
+    """Remove examples of a call to this tool; also returns their child elements."""
     opener, closer = f"<{name}>", f"</{name}>"
     kept: list[str] = []
     seen: dict[str, None] = {}
@@ -253,7 +253,7 @@ def remove_samples(text: str, name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _child_tags(text: str) -> Iterator[str]:
-    text, at = text[:MAX_SAMPLE_LENGTH], 0
+    text, at = text[:MAX_EXAMPLE_LENGTH], 0
     while (opened := _TAG.search(text, at)) is not None:
         yield opened[1]
         closed = text.find(f"</{opened[1]}>", opened.end())
@@ -297,7 +297,7 @@ def _parse_server(server: str, text: str) -> Iterator[ServerTool]:
             following = _NEXT_TOOL.match(text, at) or _SERVER_TOOL.search(text, at)
         else:
             given = {}
-        yield ServerTool(server, named[1], clean_text(text[named.end() : end]), given)
+        yield ServerTool(server=server, name=named[1], description=clean_text(text[named.end() : end]), schema=given)
 
 
 def _parse_schema(text: str, at: int) -> tuple[dict[str, Any], int]:

@@ -352,4 +352,6 @@ class ResponseRenderer:
         out.append(Finished("stop" if event.reason == "tool_calls" else event.reason, event.usage))
 
 
-_TOO_LONG = Defect(Reason.INVALID_VALUE, "message", "more text than the client reads", "a shorter message")
+_TOO_LONG = Defect(
+    reason=Reason.INVALID_VALUE, where="message", found="more text than the client reads", expected="a shorter message"
+)

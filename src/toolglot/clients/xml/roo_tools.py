@@ -341,7 +341,12 @@ def define_client(
     return XmlClient(
         name=name,
         tools=known,
-        grammar=TagGrammar(frozenset(known) | tags, PARAMETERS | parameters, UNTRIMMED, LIMITS.parameter),
+        grammar=TagGrammar(
+            tools=frozenset(known) | tags,
+            parameters=PARAMETERS | parameters,
+            untrimmed=UNTRIMMED,
+            max_value_length=LIMITS.parameter,
+        ),
         parse=parse_roo,
         limits=LIMITS,
         aliases=ALIASES,

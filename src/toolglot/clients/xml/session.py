@@ -104,7 +104,7 @@ class XmlSession:
             messages=turns,
             tools=context.definitions.tools,
             choice=ToolChoice("required") if demanded else conversation.choice,
-            limits=structs.replace(conversation.limits, parallel_calls=False),
+            sampling=structs.replace(conversation.sampling, parallel_calls=False),
         )
 
     @property

@@ -86,14 +86,14 @@ def define_tool(document: DocumentedTool, known: ClientTool | None) -> Tool:
 
 
 def _list_parameters(document: DocumentedTool, properties: Mapping[str, Any]) -> list[DocumentedParameter]:
-    """Parameters that are listed, plus known ones in its samples; without a list, all known ones."""
+    """Parameters that are listed, plus known ones in its examples; without a list, all known ones."""
     if document.parameters is None and properties:
         return [DocumentedParameter(name) for name in properties]
     if document.parameters is None:
-        return [DocumentedParameter(name) for name in document.sampled]
+        return [DocumentedParameter(name) for name in document.example_parameters]
     named = {one.name for one in document.parameters}
-    sampled = (name for name in document.sampled if name in properties and name not in named)
-    return [*document.parameters, *(DocumentedParameter(name, required=False) for name in sampled)]
+    example_parameters = (name for name in document.example_parameters if name in properties and name not in named)
+    return [*document.parameters, *(DocumentedParameter(name, required=False) for name in example_parameters)]
 
 
 def _lower_name(one: DocumentedParameter, properties: Mapping[str, Any]) -> DocumentedParameter:

@@ -56,13 +56,18 @@ _LITERAL = SchemaType()
 
 def _mismatch(value: Value, shape: SchemaType, where: str) -> Typed:
     found = _LABELS.get(kind_of(value), "") + describe_value(value)
-    return Typed(value, (), (Defect(Reason.INVALID_VALUE, where, found, shape.describe()),))
+    return Typed(value, (), (Defect(reason=Reason.INVALID_VALUE, where=where, found=found, expected=shape.describe()),))
 
 
 def list_missing_defects(shape: SchemaType, present: Collection[str], prefix: str) -> tuple[Defect, ...]:
     """Return a defect for every missing required key."""
     return tuple(
-        Defect(Reason.MISSING_ARGUMENT, prefix + key, "nothing", shape.property_type(key).describe())
+        Defect(
+            reason=Reason.MISSING_ARGUMENT,
+            where=prefix + key,
+            found="nothing",
+            expected=shape.property_type(key).describe(),
+        )
         for key in shape.list_missing(present)
     )
 
@@ -209,7 +214,12 @@ class _Coercion:
         if shape.untyped:
             return self.fit_untyped(value, shape, where, depth) if self.bare else Typed(value)
         if depth > MAX_DEPTH:
-            deep = Defect(Reason.INVALID_VALUE, where, f"more than {MAX_DEPTH} levels", "a value nested less deeply")
+            deep = Defect(
+                reason=Reason.INVALID_VALUE,
+                where=where,
+                found=f"more than {MAX_DEPTH} levels",
+                expected="a value nested less deeply",
+            )
             return Typed(value, (), (deep,))
         if self.bare and isinstance(value, str) and not isinstance(value, Number):
             return self.fit_leaf(value, shape, where, depth)

@@ -29,13 +29,15 @@ class CliFlags(ObjectMembers):
         key = yield from ObjectMembers.key(self, source)
         return key.removeprefix("--") if key is not None else None
 
-    def _ends_value(self, block: CallBlock, call: PartialCall, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
+    def _ends_value(
+        self, block: CallBlock, call: PartialCall, marked: bool, ahead: int, uncertain: bool
+    ) -> Steps[bool]:
         source = block.source
         gap = yield from source.find_nonblank(ahead)
         following = yield from source.look(_FLAG, gap)
         if following is not None:
             return self._is_due(call, following, True)
-        return (yield from ObjectMembers._ends_value(self, block, call, marked, ahead, doubted))
+        return (yield from ObjectMembers._ends_value(self, block, call, marked, ahead, uncertain))
 
     def _bare_value(self, block: CallBlock, call: PartialCall, key: str, shape: SchemaType) -> Steps[bool]:
         source = block.source

@@ -362,7 +362,7 @@ class JsonEnvelope:
         return True
 
     def _may_be_next_to_name(self, state: _EnvelopeState, key: str) -> bool:
-        """Whether a tentative call may have this key next to its name; a key of a result makes it a log record.
+        """Whether a tentative call may have this key next to its name; a key of a result makes it a log entry.
 
         Before the first declared argument this requires a name key other than "name": many things have a name.
         """

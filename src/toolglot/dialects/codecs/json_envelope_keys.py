@@ -80,7 +80,7 @@ EXPLANATION_KEYS = frozenset(("reason", "explanation", "comment"))
 """Leading keys that may be arguments when they follow the name."""
 
 RESULT_KEYS = frozenset(("result", "output", "exit_code", "stdout", "stderr", "ok", "error", "at", "duration_ms"))
-"""Keys of a log record of past calls."""
+"""Keys of a log entry about past calls."""
 
 LIST_KEYS = frozenset(("tool_calls", "toolCalls", "tool_call", "function_call", "function_calls", "calls")) | {
     "tool_uses",

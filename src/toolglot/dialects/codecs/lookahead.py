@@ -105,8 +105,8 @@ class Lookahead:
 
         Returns ``otherwise`` if the limit is reached first.
         """
-        source, ledger = self.source, self.reader.block.answer
-        if ledger.lookahead_characters > 4 * (MAX_LOOKAHEAD + source.here):
+        source, answer = self.source, self.reader.block.answer
+        if answer.lookahead_characters > 4 * (MAX_LOOKAHEAD + source.here):
             return otherwise
         start = source.begin_lookahead()
         self.end = start + (_MAX_NEAR_LOOKAHEAD if self.goal is Goal.DECLARED else MAX_LOOKAHEAD)
@@ -120,7 +120,7 @@ class Lookahead:
         except _LimitReached:
             return otherwise
         finally:
-            ledger.lookahead_characters += self.work
+            answer.lookahead_characters += self.work
             source.end_lookahead(start)
 
     def check(self) -> None:

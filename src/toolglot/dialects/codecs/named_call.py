@@ -91,9 +91,9 @@ class NamedCall:
         source = block.source
         out = Collector()
 
-        def confirm(ahead: int, doubted: bool) -> Steps[bool]:
+        def confirm(ahead: int, uncertain: bool) -> Steps[bool]:
             gap = yield from source.find_nonblank(ahead)
-            ends_line = not doubted and "\n" in source.text[source.pos + ahead : source.pos + gap]
+            ends_line = not uncertain and "\n" in source.text[source.pos + ahead : source.pos + gap]
             return ends_line or source.text[source.pos + gap : source.pos + gap + 1] in ("", "<", "[", ")", "`")
 
         source.pos += 1
@@ -146,7 +146,7 @@ class QuotedName:
         source.pos = found.start("name") - 1
         quote, out = source.text[source.pos], Collector()
 
-        def confirm(ahead: int, doubted: bool) -> Steps[bool]:
+        def confirm(ahead: int, uncertain: bool) -> Steps[bool]:
             gap = yield from source.find_nonblank(ahead)
             return source.text[source.pos + gap : source.pos + gap + 1] in ("", ",", "]")
 

@@ -330,36 +330,38 @@ class ObjectMembers:
         quotable = self.is_loose and block.wrap_open
         return EnclosingMarks(block.closing, _headers(block.wrap_open, block.headers) if quotable else None)
 
-    def _ends_value(self, block: CallBlock, call: PartialCall, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
+    def _ends_value(
+        self, block: CallBlock, call: PartialCall, marked: bool, ahead: int, uncertain: bool
+    ) -> Steps[bool]:
         """Whether a quote that ends ``ahead`` characters from here ends its value.
 
         Once a quote turned out to be part of the value, the next one must be followed by a declared key, or by the
         brackets that close the call. After a quote that is a mark, any key will do.
         """
         source = block.source
-        if not doubted and self.usual_end.match(source.text, source.pos + ahead) is not None:
+        if not uncertain and self.usual_end.match(source.text, source.pos + ahead) is not None:
             return True
         gap = yield from source.find_nonblank(ahead)
         head = source.text[source.pos + gap : source.pos + gap + 1]
         if not head:
-            return not doubted
+            return not uncertain
         if head == self.closer:
-            return (yield from self._end_follows(block, call, gap + 1, doubted))
-        if not (doubted or self.is_loose) and (yield from self._is_operand(source, ahead, gap, head)):
+            return (yield from self._end_follows(block, call, gap + 1, uncertain))
+        if not (uncertain or self.is_loose) and (yield from self._is_operand(source, ahead, gap, head)):
             return True  # what follows is no member, and breaks the call
         if head == self.separator:
-            return (yield from self._key_follows(source, call, gap + 1, doubted and not marked))
+            return (yield from self._key_follows(source, call, gap + 1, uncertain and not marked))
         if head in QUOTES:
-            return (yield from self._string_follows(source, call, ahead, gap, doubted))
+            return (yield from self._string_follows(source, call, ahead, gap, uncertain))
         if head in COMMENT_HEADS:
-            return not doubted and (yield from self._comment_follows(source, call, gap))
+            return not uncertain and (yield from self._comment_follows(source, call, gap))
         if head not in block.closing.starts:
             return False
         ending = yield from source.choose(block.closing, gap)
         # between marks, the marks of another call are text
         return ending == 0 if self.is_loose else ending is not None
 
-    def _string_follows(self, source: Source, call: PartialCall, ahead: int, gap: int, doubted: bool) -> Steps[bool]:
+    def _string_follows(self, source: Source, call: PartialCall, ahead: int, gap: int, uncertain: bool) -> Steps[bool]:
         """Whether the next string is joined to the one before it, or is a key with a missing comma.
 
         Such a key is separated by whitespace, best by a line break.
@@ -367,7 +369,7 @@ class ObjectMembers:
         if self.literals is PYTHON:
             return True
         apart = "\n" in source.text[source.pos + ahead : source.pos + gap]
-        apart = apart or (gap > ahead and not doubted and not call.is_open_ended)
+        apart = apart or (gap > ahead and not uncertain and not call.is_open_ended)
         return apart and (yield from self._key_follows(source, call, gap, True))
 
     def _is_operand(self, source: Source, ahead: int, gap: int, head: str) -> Steps[bool]:
@@ -405,10 +407,10 @@ class ObjectMembers:
             return call.declares(key.strip())
         return not declared or call.declares(key) or call.is_open_ended
 
-    def _end_follows(self, block: CallBlock, call: PartialCall, ahead: int, doubted: bool) -> Steps[bool]:
+    def _end_follows(self, block: CallBlock, call: PartialCall, ahead: int, uncertain: bool) -> Steps[bool]:
         """Whether the call ends after the closer; with a quote after it, only if the call is a quotation."""
         source = block.source
-        if doubted:
+        if uncertain:
             return (yield from self._all_closes(source, ahead))
         while len(source.text) <= source.pos + ahead and not source.final:
             yield

@@ -24,7 +24,7 @@ _ELEMENT_NAME = re.compile(r"[\w:.\-]+\Z")
 _TYPE = re.compile(r'(?<=type=")\w+(?=")|(?<=string=")\w+(?=")')
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterTemplate:
     """A sample without its parameter, and the parameter itself: the text before and after its value."""
 
@@ -68,9 +68,13 @@ def _cut(sample: str, parameter: Parameter, found: re.Match[str]) -> ParameterTe
             before = sample[: found.start()]
             separator = _SEPARATOR.search(before)
             layout = separator[0] if separator else ""
-            piece = (sample[found.start() : value], sample[value + len(VALUE) : end.end()])
             return ParameterTemplate(
-                before[: len(before) - len(layout)], sample[end.end() :], layout, *piece, parameter
+                before=before[: len(before) - len(layout)],
+                after=sample[end.end() :],
+                separator=layout,
+                open=sample[found.start() : value],
+                close=sample[value + len(VALUE) : end.end()],
+                parameter=parameter,
             )
     return None
 

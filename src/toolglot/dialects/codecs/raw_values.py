@@ -207,9 +207,9 @@ class RawValue:
     nested: bool = False
     depth: int = 0
     calls: int = 0
-    begun: bool = False
+    call_begun: bool = False
     """Whether the last quoted call begins like a call."""
-    doubted: bool = False
+    has_stray_closer: bool = False
     """Whether a closing mark was taken for text although no opener precedes it."""
     refused: int = 1
     """How many characters here are text: no mark begins, or one that does not count."""
@@ -330,7 +330,7 @@ class RawValue:
         source = self.reader.block.source
         if self.depth:
             ends = yield from self.parses(Goal.CLOSED, size, not self.calls)
-            ends = ends and not self.begun  # else the call began again inside the value, and only that one ends here
+            ends = ends and not self.call_begun  # else the call began again in the value; only that one ends here
         else:
             ends = yield from self.structure_follows(size)
         if ends:
@@ -338,7 +338,7 @@ class RawValue:
             return True
         if (yield from self.ends_twice()):
             return True
-        self.doubted = self.doubted or not self.depth
+        self.has_stray_closer = self.has_stray_closer or not self.depth
         self.refused = size
         self.depth = max(0, self.depth - 1)
         return False
@@ -411,7 +411,7 @@ class RawValue:
         if (found := (yield from reader.find_header())) is not None:
             if (yield from self.mentions(found)):
                 return False
-            self.begun = self.begun or (yield from self.opens_call(len(found[0])))
+            self.call_begun = self.call_begun or (yield from self.opens_call(len(found[0])))
             self.calls += 1
             return False
         opener = yield from reader.parameter_here(0)
@@ -422,13 +422,13 @@ class RawValue:
     def ends_unclosed(self, ahead: int) -> Steps[bool]:
         """Whether the closing mark of the call, which ends ``ahead`` characters from here, ends the value with it."""
         over = yield from self.call_is_over(ahead, self.depth + self.calls > 0)
-        if over and not self.begun and not self.doubted:
+        if over and not self.call_begun and not self.has_stray_closer:
             if (yield from self.reader.closes_later(self.parameter, self.key, ahead)):
                 return False
             self.miss_closer()
             return True
         self.calls = max(0, self.calls - 1)
-        self.begun = self.begun and (over or bool(self.calls))
+        self.call_begun = self.call_begun and (over or bool(self.calls))
         return False
 
     def opens_call(self, ahead: int) -> Steps[bool]:

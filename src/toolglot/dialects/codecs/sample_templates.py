@@ -1,6 +1,6 @@
 """Writes arguments in the format of a dialect's sample.
 
-Strategy. Every record has a sample, the call ``get_weather(city="Oslo")`` as the dialect writes it. That text is the
+Strategy. Every dialect has a sample, the call ``get_weather(city="Oslo")`` as the dialect writes it. That text is the
 template: its name, key and value are replaced, and everything around them stays. Quotes, assignment signs and
 separators are taken from the sample too, so a new dialect can write as soon as it can read. What a template cannot
 express is written a second time with every special character escaped, and a third time as arguments in a string; the
@@ -102,7 +102,7 @@ HARD_JSON = Notation(encode=_escape_hard)
 BARE_HARD = Notation(":", '"', _escape_hard, True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SampleTemplate:
     """A sample without its arguments. ``flat``: the arguments are next to the name."""
 
@@ -129,7 +129,9 @@ def sample_template(sample: str) -> SampleTemplate | None:
     # next to the name, the bracket after the value belongs to the whole call
     close = found["close"] if found["open"] else ""
     end = found.end() - len(found["close"]) + len(close)
-    return SampleTemplate(sample[: found.start()], sample[end:], found["open"], close, _notation(found))
+    return SampleTemplate(
+        before=sample[: found.start()], after=sample[end:], open=found["open"], close=close, notation=_notation(found)
+    )
 
 
 def _notation(found: re.Match[str]) -> Notation:

@@ -110,9 +110,9 @@ def _plain(quote: str, json: bool, path: bool) -> _Plain:
 
 
 class Confirm(Protocol):
-    """Whether a quote that ends ``ahead`` characters from here ends the string; ``doubted``: an earlier one did not."""
+    """Whether a quote ``ahead`` characters from here ends the string; ``uncertain``: an earlier one did not end it."""
 
-    def __call__(self, ahead: int, doubted: bool) -> Steps[bool]: ...
+    def __call__(self, ahead: int, uncertain: bool) -> Steps[bool]: ...
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ def read_string(
     source: Source, quote: str, literals: Literals, out: Receiver, confirm: Confirm, outer: EnclosingMarks | None = None
 ) -> Steps[bool]:
     """Read up to the closing quote (the opening one is consumed); False if the text ends first."""
-    doubted = False
+    uncertain = False
     path = _may_be_path(source, quote, literals) and (yield from _is_path(source, out))
     plain = _plain(quote, literals.unescape is None, path)
     run: PassThrough | None = None
@@ -164,17 +164,17 @@ def read_string(
         elif head != quote[0]:
             yield from _special(source, head, literals, out)
         elif len(quote) > 1:
-            ends = yield from _at_mark(source, quote, out, confirm, doubted, outer)
+            ends = yield from _at_mark(source, quote, out, confirm, uncertain, outer)
             if ends:
                 return True
-            doubted = doubted or ends is False
-        elif (yield from confirm(1, doubted)):
+            uncertain = uncertain or ends is False
+        elif (yield from confirm(1, uncertain)):
             source.pos += 1
             return True
         else:
             out.repair("unescaped_quote")
             _keep(source, quote, out)
-            doubted = True
+            uncertain = True
 
 
 def _may_be_path(source: Source, quote: str, literals: Literals) -> bool:
@@ -198,7 +198,7 @@ def _path_separator(source: Source, out: Receiver) -> Steps[None]:
 
 
 def _at_mark(
-    source: Source, quote: str, out: Receiver, confirm: Confirm, doubted: bool, outer: EnclosingMarks | None
+    source: Source, quote: str, out: Receiver, confirm: Confirm, uncertain: bool, outer: EnclosingMarks | None
 ) -> Steps[bool | None]:
     """Consume the first character of a longer quote, or the quote.
 
@@ -209,7 +209,7 @@ def _at_mark(
             break
         yield
     quoted = outer is not None and outer.quoted > 0
-    if here == quote and not quoted and (yield from confirm(len(quote), doubted)):
+    if here == quote and not quoted and (yield from confirm(len(quote), uncertain)):
         source.pos += len(quote)
         return True
     if here != quote and outer is not None:

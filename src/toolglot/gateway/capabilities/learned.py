@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 FILE_NAME: Final = "learned.json"
@@ -137,11 +137,11 @@ class LearnedFailures:
         self.failures = {(one.address, one.model): one for one in kept}
         if self.path is None:
             return
-        draft = self.path.with_name(f"{FILE_NAME}.{os.getpid()}")
+        temporary = self.path.with_name(f"{FILE_NAME}.{os.getpid()}")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(json.dumps({"lessons": [asdict(one) for one in kept]}, indent=1) + "\n", "utf-8")
-            draft.replace(self.path)
+            temporary.write_text(json.dumps({"lessons": [asdict(one) for one in kept]}, indent=1) + "\n", "utf-8")
+            temporary.replace(self.path)
         except OSError as error:
             LOG.warning("learned failures cannot be saved to %s: %s", self.path, error.strerror)
 
@@ -152,7 +152,7 @@ def _key(address: str, model: str) -> Key:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")), model
 
 
-def _decode(content: Any) -> Iterable[LearnedFailure]:
+def _decode(content: object) -> Iterable[LearnedFailure]:
     """The failures in a file; invalid entries are skipped."""
     listed = content.get("lessons") if isinstance(content, dict) else None
     for one in listed if isinstance(listed, list) else ():

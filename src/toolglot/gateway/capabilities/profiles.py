@@ -14,11 +14,13 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
+
+from msgspec import convert
 
 from toolglot.config.file import check_names
 from toolglot.config.value_types import BOOL, DIALECT, NAMES, TEXT, ValueType, choice
@@ -37,6 +39,7 @@ MESSAGE_LENGTH: Final = 4000
 """How many characters of an error's text are searched."""
 
 Facts: TypeAlias = Mapping[str, tuple[str, ...]]
+Row = TypeVar("Row")
 """What a server reports about itself: for each fact a list of values, mostly one."""
 
 NO_FACTS: Final[Facts] = {}
@@ -126,13 +129,13 @@ def _server_root(address: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/").removesuffix("/v1"), "", ""))
 
 
-def _member(content: Any, path: str) -> Any:
+def _member(content: object, path: str) -> object:
     for name in path.split("."):
         content = content.get(name) if isinstance(content, dict) else None
     return content
 
 
-def _as_texts(value: Any) -> tuple[str, ...]:
+def _as_texts(value: object) -> tuple[str, ...]:
     values = value if isinstance(value, list) else [value]
     texts = (json.dumps(one) if isinstance(one, bool | int | float) else one for one in values)
     return tuple(text for text in texts if isinstance(text, str) and text)
@@ -264,13 +267,14 @@ def _read(path: Path) -> Profiles:
         raise UsageError(f"{path} is not TOML: {error}") from None
     check_names(document, KINDS, str(path))
     rules = tuple(
-        Rule(**row, number=number, source=path.name) for number, row in enumerate(_rows(document, "rule", path), 1)
+        replace(rule, number=number, source=path.name)
+        for number, rule in enumerate(_read_rows(document, "rule", Rule, path), 1)
     )
-    probes = tuple(ServerProbe(**row) for row in _rows(document, "look", path))
-    return Profiles(rules, probes, tuple(ErrorPattern(**row) for row in _rows(document, "trouble", path)))
+    probes = tuple(_read_rows(document, "look", ServerProbe, path))
+    return Profiles(rules, probes, tuple(_read_rows(document, "trouble", ErrorPattern, path)))
 
 
-def _rows(document: Mapping[str, Any], name: str, path: Path) -> Iterable[dict[str, Any]]:
+def _read_rows(document: Mapping[str, object], name: str, kind: type[Row], path: Path) -> Iterable[Row]:
     kinds, rows = KINDS[name], document.get(name, [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise UsageError(f"{path}: write [[{name}]], with two brackets: there can be several")
@@ -280,4 +284,4 @@ def _rows(document: Mapping[str, Any], name: str, path: Path) -> Iterable[dict[s
         for needed in NEEDED[name]:
             if needed not in row:
                 raise UsageError(f"{place} needs {needed}")
-        yield {key: kinds[key].read(raw, f"{place} {key}") for key, raw in row.items()}
+        yield convert({key: kinds[key].read(raw, f"{place} {key}") for key, raw in row.items()}, kind)

@@ -12,7 +12,7 @@ model that writes calls as text, a grammar enforces it where the server supports
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -30,11 +30,11 @@ from toolglot.prompting.few_shot import add_grammar
 from toolglot.prompting.grammar import build_grammar
 from toolglot.wires.translation import demand_call
 
-FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {STRIPS_SPECIAL_TOKENS: {"skip_special_tokens": False}}
+FIELDS: Final[Mapping[str, Mapping[str, bool]]] = {STRIPS_SPECIAL_TOKENS: {"skip_special_tokens": False}}
 """Additional request fields for quirks, where tools are text."""
 
 
-def quirk_fields(rule: Rule | None) -> dict[str, Any]:
+def quirk_fields(rule: Rule | None) -> dict[str, bool]:
     """The additional request fields that a server needs where tools are text."""
     return {name: value for quirk in (rule.quirks if rule else ()) for name, value in FIELDS.get(quirk, {}).items()}
 

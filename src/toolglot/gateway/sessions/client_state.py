@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,17 +27,16 @@ class ClientState(Struct, frozen=True):
     def find_answer(self, answer_id: str) -> tuple[bytes, bytes] | None:
         """The request and the items of an earlier answer, by the id of the answer or of an item."""
         own = self.store.open(self.key)
-        found: tuple[bytes, bytes] | str | None = own.find(("answer", answer_id))
+        found = own.find(("answer", answer_id))
         if isinstance(found, str):
-            answer: tuple[bytes, bytes] | None = own.find(("answer", found))
-            return answer
-        return found
+            found = own.find(("answer", found))
+        return cast("tuple[bytes, bytes] | None", found)
 
     def store_answer(self, asked: ClientRequest, body: bytes) -> ClientRequest:
         """The request with a callback that stores its answer, so that the client can refer to it later."""
         own = self.store.open(self.key)
 
-        def keep(answer_id: str, items: list[dict[str, Any]]) -> None:
+        def keep(answer_id: str, items: list[dict[str, object]]) -> None:
             encoded = encode(items)
             own.keep(("answer", answer_id), (body, encoded), len(body) + len(encoded))
             for item in items:

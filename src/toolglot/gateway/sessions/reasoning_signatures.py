@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -172,7 +172,7 @@ def _restore(message: Message, turn: TurnKey, store: OwnedStore) -> Message:
         steps.append(part)
         start = len(steps) if isinstance(part, ToolCall) else start
     if not message.calls and message.text:
-        kept: Kept | None = store.find(turn.key)
+        kept = cast("Kept | None", store.find(turn.key))
         if kept is not None and _describe_text(message.text) in kept[0]:
             steps = _surround(steps, kept[1])
     return replace(message, parts=tuple(steps)) if len(steps) > len(own) else message
@@ -186,7 +186,7 @@ def _surround(parts: Sequence[Part], thoughts: Thoughts) -> list[Part]:
 
 def _find_call(store: OwnedStore, call: ToolCall, keys: Iterable[Key]) -> Thoughts:
     for key in keys:
-        kept: Kept | None = store.find(key)
+        kept = cast("Kept | None", store.find(key))
         if kept is not None and (_describe(call) in kept[0] or _describe_normalised(call) in kept[0]):
             return kept[1]
     return ()

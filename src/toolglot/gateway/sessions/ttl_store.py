@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from hashlib import blake2b
 from threading import Lock
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 Key: TypeAlias = tuple[Hashable, ...]
 MOST_BYTES: Final = 64 << 20
@@ -36,7 +36,7 @@ def digest(*texts: str) -> bytes:
 
 @dataclass(slots=True)
 class _Entry:
-    value: Any
+    value: object
     size: int
     expires: float
 
@@ -59,7 +59,7 @@ class TtlStore:
         """The part of the store that belongs to an owner; only a hash of the owner's name is stored."""
         return OwnedStore(self, digest(*owner))
 
-    def keep(self, key: Key, value: Any, size: int) -> bool:
+    def keep(self, key: Key, value: object, size: int) -> bool:
         """Store a value of ``size`` bytes. Returns False if it is larger than the store."""
         with self._lock:
             self._drop(key)
@@ -76,7 +76,7 @@ class TtlStore:
             self.bytes += size
             return True
 
-    def find(self, key: Key) -> Any | None:
+    def find(self, key: Key) -> object:
         """The stored value, or None; its time to live starts again."""
         with self._lock:
             entry = self._entries.get(key)
@@ -103,8 +103,8 @@ class OwnedStore:
     store: TtlStore
     owner: bytes
 
-    def keep(self, key: Key, value: Any, size: int) -> bool:
+    def keep(self, key: Key, value: object, size: int) -> bool:
         return self.store.keep((self.owner, *key), value, size)
 
-    def find(self, key: Key) -> Any | None:
+    def find(self, key: Key) -> object:
         return self.store.find((self.owner, *key))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -36,7 +36,7 @@ class Skipped(StrEnum):
     FOREIGN_PARTS = "has parts that only its wire knows"
 
 
-def make_example(row: RecordRow) -> dict[str, Any] | Skipped:
+def make_example(row: RecordRow) -> dict[str, object] | Skipped:
     """The example of a record that was read with its bodies, or why there is none."""
     if row.outcome != OK:
         return Skipped.NOT_ANSWERED
@@ -59,7 +59,7 @@ def make_example(row: RecordRow) -> dict[str, Any] | Skipped:
         return Skipped.INCOMPLETE
     messages = (*drop_empty_texts(_without_reasoning(messages)), answer)
     encoded = openai_chat.WIRE.encode_request(
-        Conversation(conversation.model, messages, conversation.tools, limits=conversation.limits),
+        Conversation(conversation.model, messages, conversation.tools, sampling=conversation.sampling),
         stream=False,
         wants_usage=False,
     )

@@ -22,7 +22,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final, TypedDict, cast
 
 from toolglot.clients.complaints import CALL_COMPLAINTS, NO_TOOL
 from toolglot.config.rollout import NATIVE_CALLS, SKIPPED, SUCCESS, UNTOUCHED, Arm
@@ -92,7 +92,7 @@ class Tally:
         rate = self.rates()["success rate"]
         return "no attempts" if rate is None else "met" if rate >= TARGET else "missed"
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """All counts and rates, for JSON output."""
         return {
             "arm": self.arm,
@@ -129,12 +129,32 @@ def _tally(groups: Groups, transformation: str, arm: str) -> Tally:
 # -- from a log --------------------------------------------------------------------------------------------------------
 
 
+class _Outcomes(TypedDict):
+    """What was delivered, or would have been in a dry run."""
+
+    outcomes: dict[str, dict[str, int]]
+    tools: dict[str, int]
+    confidences: list[float]
+
+
+class _Record(_Outcomes):
+    """The fields of a request record that are counted."""
+
+    arms: dict[str, str]
+    mode: str
+    status: int
+    conversation: str
+    complaints: dict[str, int]
+    transformed: dict[str, int]
+    would: _Outcomes | None
+
+
 def read_log(lines: Iterable[str]) -> tuple[Groups, int]:
     """Tally the records among the lines of a log. Returns the tallies and the number of records."""
     groups: Groups = {}
     found = 0
     for line in lines:
-        record = _record(line)
+        record = _read_record(line)
         if record is not None:
             found += 1
             arms = dict(record["arms"] or UNTOUCHED)
@@ -145,7 +165,7 @@ def read_log(lines: Iterable[str]) -> tuple[Groups, int]:
     return groups, found
 
 
-def _record(line: str) -> Mapping[str, Any] | None:
+def _read_record(line: str) -> _Record | None:
     """The record in a line, after any prefix of a log collector."""
     begin = line.find("{")
     if begin < 0 or '"arms"' not in line:
@@ -154,10 +174,10 @@ def _record(line: str) -> Mapping[str, Any] | None:
         record = json.loads(line[begin:])
     except ValueError:
         return None
-    return record if isinstance(record, dict) and isinstance(record.get("arms"), dict) else None
+    return cast("_Record", record) if isinstance(record, dict) and isinstance(record.get("arms"), dict) else None
 
 
-def _add(tally: Tally, transformation: str, record: Mapping[str, Any]) -> None:
+def _add(tally: Tally, transformation: str, record: _Record) -> None:
     if record["status"] < 400:
         tally.answers += 1
     if record["conversation"]:

@@ -66,7 +66,7 @@ TESTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """The result of one test."""
 
@@ -94,10 +94,10 @@ class Probe:
             listed = json.loads(await self.fetch("GET", self.upstream.endpoint("/models")))
             names = [one["id"] for one in listed["data"]]
         except (ToolglotError, ValueError, KeyError, TypeError) as error:
-            return Finding("models", NO, self.clean(str(error)), self.clock() - began)
+            return Finding(name="models", result=NO, detail=self.clean(str(error)), seconds=self.clock() - began)
         self.model = self.model or (names[0] if names else "")
         shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        return Finding("models", YES, shown, self.clock() - began)
+        return Finding(name="models", result=YES, detail=shown, seconds=self.clock() - began)
 
     async def find_rule(self) -> tuple[Finding, Rule]:
         """The profile rule that applies, after discovery if it needs facts."""
@@ -109,7 +109,9 @@ class Probe:
                 await Discovery(pool, self.capabilities).discover(self.upstream, self.model, headers)
             rule = self.capabilities.find_rule(self.upstream, self.model)
         assert not isinstance(rule, CapabilitiesUnknown)
-        return Finding("profile", "native" if rule.native else "text", rule.name, self.clock() - began), rule
+        return Finding(
+            name="profile", result="native" if rule.native else "text", detail=rule.name, seconds=self.clock() - began
+        ), rule
 
     async def run(self, test: Test) -> Finding:
         began = self.clock()
@@ -118,9 +120,11 @@ class Probe:
             body = await self.fetch("POST", exchange.address, exchange.upstream_body, exchange)
             calls = read_calls(reply(exchange, body, streamed=body.lstrip().startswith((b"data:", b"event:", b":"))))
         except ToolglotError as error:
-            return Finding(test.name, FAILED, self.clean(error.message), self.clock() - began)
+            return Finding(
+                name=test.name, result=FAILED, detail=self.clean(error.message), seconds=self.clock() - began
+            )
         result, detail = judge(test, calls, exchange.recorder.read_as)
-        return Finding(test.name, result, detail, self.clock() - began)
+        return Finding(name=test.name, result=result, detail=detail, seconds=self.clock() - began)
 
     def prepare(self, test: Test) -> Exchange:
         tools = replace(self.settings.tool_calling, dialect=test.dialect)

@@ -35,7 +35,9 @@ WIRE = Wire(
     routes=ROUTES,
     own_prefix="/v1/messages",
     stream_type="text/event-stream",
-    stream_patterns=StreamPatterns(b'"content_block_', _CONTENT.search, may_end, terminator=STOP),
+    stream_patterns=StreamPatterns(
+        common=b'"content_block_', may_have_content=_CONTENT.search, may_end=may_end, terminator=STOP
+    ),
     extra_endpoints=tuple(ExtraEndpoint("POST", f"{route}/count_tokens", answer_count) for route in ROUTES),
     forwarded_headers=("anthropic-version", "anthropic-beta"),
     models_sign_reasoning=True,

@@ -13,7 +13,7 @@ from hashlib import sha256
 NAME = "anthropic_messages"
 EFFORT = ("output_config", "effort")
 """Path of the field for the reasoning effort."""
-EFFORT_WORDS = ("low", "medium", "high", "max")
+EFFORT_VALUES = ("low", "medium", "high", "max")
 REDACTED = f"{NAME}.redacted"
 """The kind of a signature that contains the reasoning itself."""
 

@@ -81,12 +81,19 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         messages=tuple(messages),
         tools=tools,
         choice=check_choice(_decode_choice(choice), tools),
-        limits=_decode_limits(fields, choice),
+        sampling=_decode_sampling(fields, choice),
         extra={key: value for key, value in fields.items() if key not in MODELLED},
     )
     ids = frozenset([call.id for message in messages if message.role == "assistant" for call in message.calls])
-    modelled = frozenset([".".join(EFFORT)] if conversation.limits.effort else ())
-    return ClientRequest(conversation, fields.get("stream") is True, True, notes, {"ids": ids}, modelled=modelled)
+    modelled = frozenset([".".join(EFFORT)] if conversation.sampling.effort else ())
+    return ClientRequest(
+        conversation=conversation,
+        stream=fields.get("stream") is True,
+        wants_usage=True,
+        notes=notes,
+        memory={"ids": ids},
+        modelled=modelled,
+    )
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -252,7 +259,7 @@ def _decode_choice(choice: object) -> ToolChoice:
     return MODES[kind]
 
 
-def _decode_limits(fields: Mapping[str, Any], choice: object) -> Sampling:
+def _decode_sampling(fields: Mapping[str, Any], choice: object) -> Sampling:
     alone = choice.get("disable_parallel_tool_use") if isinstance(choice, dict) else None
     return Sampling(
         max_tokens=whole_at(fields, "max_tokens"),

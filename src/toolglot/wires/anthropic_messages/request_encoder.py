@@ -24,7 +24,7 @@ from toolglot.core.conversation import (
     ToolResult,
 )
 from toolglot.core.json_numbers import encode
-from toolglot.wires.anthropic_messages.ids import EFFORT, EFFORT_WORDS, NAME, REDACTED, Ids
+from toolglot.wires.anthropic_messages.ids import EFFORT, EFFORT_VALUES, NAME, REDACTED, Ids
 from toolglot.wires.json_fields import adapt_body, read_arguments
 from toolglot.wires.translation import write_effort
 
@@ -66,14 +66,14 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         turns.take(Message("user", leading.pop().parts))
     request: dict[str, Any] = {"model": conversation.model, **conversation.extra}
     request |= _encode_system(leading)
-    request |= {"messages": turns.turns, **_encode_limits(conversation)}
+    request |= {"messages": turns.turns, **_encode_sampling(conversation)}
     choice = conversation.choice
     # the wire can name one required tool; for any other subset only those tools are offered
     offered = () if _names_one(choice) else choice.only
     tools = [tool for tool in conversation.tools if not offered or tool.name in offered]
     if tools:
         request["tools"] = [_encode_tool(tool) for tool in tools]
-        request |= _encode_choice(choice, conversation.limits.parallel_calls)
+        request |= _encode_choice(choice, conversation.sampling.parallel_calls)
     if stream:
         request["stream"] = True
     return encode(request)
@@ -209,17 +209,17 @@ def _encode_choice(choice: ToolChoice, parallel: bool | None) -> dict[str, Any]:
     return {} if encoded == {"type": "auto"} else {"tool_choice": encoded}
 
 
-def _encode_limits(conversation: Conversation) -> dict[str, Any]:
+def _encode_sampling(conversation: Conversation) -> dict[str, Any]:
     """The wire accepts either a temperature (at most 1) or ``top_p``, not both."""
-    limits = conversation.limits
-    encoded: dict[str, Any] = {"max_tokens": limits.max_tokens or MAX_TOKENS}
-    if limits.temperature is not None:
-        encoded["temperature"] = min(limits.temperature, MAX_TEMPERATURE)
-    elif limits.top_p is not None:
-        encoded["top_p"] = limits.top_p
-    if limits.top_k is not None:
-        encoded["top_k"] = limits.top_k
-    if limits.effort not in ("", "none") and EFFORT[0] not in conversation.extra:
-        encoded[EFFORT[0]] = {EFFORT[1]: write_effort(limits.effort, EFFORT_WORDS)}
-    stops = [stop for stop in limits.stop if stop.strip()]
+    sampling = conversation.sampling
+    encoded: dict[str, Any] = {"max_tokens": sampling.max_tokens or MAX_TOKENS}
+    if sampling.temperature is not None:
+        encoded["temperature"] = min(sampling.temperature, MAX_TEMPERATURE)
+    elif sampling.top_p is not None:
+        encoded["top_p"] = sampling.top_p
+    if sampling.top_k is not None:
+        encoded["top_k"] = sampling.top_k
+    if sampling.effort not in ("", "none") and EFFORT[0] not in conversation.extra:
+        encoded[EFFORT[0]] = {EFFORT[1]: write_effort(sampling.effort, EFFORT_VALUES)}
+    stops = [stop for stop in sampling.stop if stop.strip()]
     return encoded | {"stop_sequences": stops} if stops else encoded

@@ -300,4 +300,4 @@ def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
 def _read_usage(payload: Mapping[str, Any]) -> Usage:
     """This wire counts cached input apart; ``Usage`` includes it."""
     given, made = sum(count_at(payload, key) for key in INPUTS), count_at(payload, "output_tokens")
-    return Usage(given, made, given + made, payload)
+    return Usage(input_tokens=given, output_tokens=made, total_tokens=given + made, reported=payload)

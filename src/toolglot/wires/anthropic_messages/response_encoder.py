@@ -108,7 +108,7 @@ class StreamEncoder:
 
     def begin(self, out: list[bytes]) -> None:
         self.begun = True
-        message = _frame(self.identity) | {"usage": {"input_tokens": 0, "output_tokens": 0}}
+        message = _empty_message(self.identity) | {"usage": {"input_tokens": 0, "output_tokens": 0}}
         out += (b'event: message_start\ndata: {"type":"message_start","message":', encode(message), b"}\n\n")
 
     # -- events --------------------------------------------------------------------------------------------------------
@@ -260,7 +260,9 @@ def encode_response(events: Iterable[Event], identity: ResponseIdentity, request
                 finished = event
     encoded = [block for block in content if not any(block is call for call in cut.values())]
     stop = STOPS.get(finished.reason, "end_turn")
-    return encode(_frame(identity) | {"content": encoded, "stop_reason": stop, "usage": _encode_usage(finished.usage)})
+    return encode(
+        _empty_message(identity) | {"content": encoded, "stop_reason": stop, "usage": _encode_usage(finished.usage)}
+    )
 
 
 def _last(content: list[dict[str, Any]], kind: str, opening: Mapping[str, Any]) -> dict[str, Any]:
@@ -270,7 +272,7 @@ def _last(content: list[dict[str, Any]], kind: str, opening: Mapping[str, Any]) 
     return content[-1]
 
 
-def _frame(identity: ResponseIdentity) -> dict[str, Any]:
+def _empty_message(identity: ResponseIdentity) -> dict[str, Any]:
     return {
         "id": f"msg_{identity.id}",
         "type": "message",

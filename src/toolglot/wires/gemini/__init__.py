@@ -46,7 +46,9 @@ WIRE = Wire(
     base_path="/v1beta",
     own_prefix="/v1beta",
     stream_type="text/event-stream",
-    stream_patterns=StreamPatterns(b'"candidates"', _CONTENT.search, may_end, finish_is_final=True),
+    stream_patterns=StreamPatterns(
+        common=b'"candidates"', may_have_content=_CONTENT.search, may_end=may_end, finish_is_final=True
+    ),
     models_sign_reasoning=True,
     sends_whole_calls=True,
     tool_name_pattern=r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}",

@@ -16,7 +16,7 @@ from toolglot.wires.translation import unwrap_signature, wrap_signature
 NAME = "gemini"
 THINKING, EFFORT = "thinkingConfig", "thinkingLevel"
 """Path of the field for the reasoning effort."""
-EFFORT_WORDS = ("minimal", "low", "medium", "high")
+EFFORT_VALUES = ("minimal", "low", "medium", "high")
 NO_SIGNATURE = b64encode(b"skip_thought_signature_validator").decode()
 """Replaces the signature of a call that another model made, as the vendor advises."""
 

@@ -66,7 +66,7 @@ INCLUDED = "includeThoughts"
 MODES: Mapping[str, Mode] = {"ANY": "required", "NONE": "none"}
 MODELLED = frozenset(("contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model"))
 CHOICE = "toolConfig.functionCallingConfig"
-LIMITED = frozenset(("maxOutputTokens", "temperature", "topP", "topK", "seed", "stopSequences", "candidateCount"))
+SAMPLING_KEYS = frozenset(("maxOutputTokens", "temperature", "topP", "topK", "seed", "stopSequences", "candidateCount"))
 
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
@@ -86,24 +86,31 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     listed = contents if isinstance(contents, list) else [contents]
     for at, content in enumerate(listed):
         transcript.take(content, f"contents[{at}]")
-    rest = {key: value for key, value in settings.items() if key not in LIMITED}
+    rest = {key: value for key, value in settings.items() if key not in SAMPLING_KEYS}
     extra = {key: value for key, value in fields.items() if key not in MODELLED}
     conversation = Conversation(
         model=path.get("model", "") or text_at(fields, "model"),
         messages=transcript.close(),
         tools=tools,
         choice=_decode_choice(pick_table(pick_table(fields, "toolConfig"), "functionCallingConfig"), tools),
-        limits=_decode_limits(settings),
+        sampling=_decode_sampling(settings),
         extra=extra | ({"generationConfig": rest} if rest else {}),
     )
     stream = path.get("method") == STREAMING
     thoughts = pick(pick_table(settings, THINKING), INCLUDED) is True
     listing = stream and path.get("alt") != "sse"
     memory = {"thoughts": thoughts, "list": listing}
-    modelled_keys = [EFFORT, INCLUDED] if conversation.limits.effort else [INCLUDED]
+    modelled_keys = [EFFORT, INCLUDED] if conversation.sampling.effort else [INCLUDED]
     modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in modelled_keys])
-    payload = (tuple(notes), memory, "application/json" if listing else "")
-    return ClientRequest(conversation, stream, True, *payload, modelled=modelled)
+    return ClientRequest(
+        conversation=conversation,
+        stream=stream,
+        wants_usage=True,
+        notes=tuple(notes),
+        memory=memory,
+        stream_type="application/json" if listing else "",
+        modelled=modelled,
+    )
 
 
 def _decode_system(instruction: object) -> list[Part]:
@@ -242,7 +249,7 @@ def _decode_result(payload: Mapping[str, Any]) -> tuple[tuple[Text | Image, ...]
     return ((Text(text),) if text or not images else ()) + tuple(images), error
 
 
-# -- tools, choice, limits ---------------------------------------------------------------------------------------------
+# -- tools, choice, sampling -------------------------------------------------------------------------------------------
 
 
 def _decode_tools(tools: object) -> Offer:
@@ -276,7 +283,7 @@ def _decode_choice(config: Mapping[str, Any], tools: tuple[Tool, ...]) -> ToolCh
     return check_choice(ToolChoice(mode, tuple(dict.fromkeys(names)) if mode != "none" else ()), tools, CHOICE)
 
 
-def _decode_limits(settings: Mapping[str, Any]) -> Sampling:
+def _decode_sampling(settings: Mapping[str, Any]) -> Sampling:
     where = "generationConfig."
     thinking = pick_table(settings, THINKING)
     return Sampling(

@@ -26,11 +26,11 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
-from toolglot.wires.gemini.field_names import EFFORT, EFFORT_WORDS, NAME, NO_SIGNATURE, THINKING, unify
+from toolglot.wires.gemini.field_names import EFFORT, EFFORT_VALUES, NAME, NO_SIGNATURE, THINKING, unify
 from toolglot.wires.json_fields import parse_body, read_arguments
 from toolglot.wires.translation import write_effort
 
-LIMITS = {
+SAMPLING_FIELDS = {
     "maxOutputTokens": "max_tokens",
     "temperature": "temperature",
     "topP": "top_p",
@@ -67,12 +67,12 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     request |= {key: value for key, value in conversation.extra.items() if key != "generationConfig"}
     request |= _encode_tools(conversation)
     settings = dict(conversation.extra.get("generationConfig", {}))
-    limits = conversation.limits
-    settings |= {key: value for key, name in LIMITS.items() if (value := getattr(limits, name)) is not None}
-    if limits.stop:
-        settings["stopSequences"] = list(limits.stop)
-    if limits.effort and THINKING not in settings:
-        settings[THINKING] = {EFFORT: write_effort(limits.effort, EFFORT_WORDS).upper()}
+    sampling = conversation.sampling
+    settings |= {key: value for key, name in SAMPLING_FIELDS.items() if (value := getattr(sampling, name)) is not None}
+    if sampling.stop:
+        settings["stopSequences"] = list(sampling.stop)
+    if sampling.effort and THINKING not in settings:
+        settings[THINKING] = {EFFORT: write_effort(sampling.effort, EFFORT_VALUES).upper()}
     if settings:
         request["generationConfig"] = settings
     return encode(request)

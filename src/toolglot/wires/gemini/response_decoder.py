@@ -184,4 +184,6 @@ def _parse(data: bytes) -> dict[str, Any]:
 def _read_usage(payload: Mapping[str, Any]) -> Usage:
     given = count_at(payload, "promptTokenCount") + count_at(payload, "toolUsePromptTokenCount")
     made = count_at(payload, "candidatesTokenCount") + count_at(payload, "thoughtsTokenCount")
-    return Usage(given, made, count_at(payload, "totalTokenCount"), payload)
+    return Usage(
+        input_tokens=given, output_tokens=made, total_tokens=count_at(payload, "totalTokenCount"), reported=payload
+    )

@@ -138,9 +138,9 @@ class StreamEncoder:
             if isinstance(event, Finished):
                 out.append(self.finish(event))
             elif isinstance(event, Failed):
-                out.append(self.frame(encode_failure(event.kind, event.message), last=True))
+                out.append(self.encode_event(encode_failure(event.kind, event.message), last=True))
             else:
-                out += [self.frame(self.piece([part])) for part in self.encoder.take(event)]
+                out += [self.encode_event(self.piece([part])) for part in self.encoder.take(event)]
         return b"".join(out)
 
     def resume(self, place: object) -> None:
@@ -148,17 +148,17 @@ class StreamEncoder:
 
     def heartbeat(self) -> bytes:
         """A chunk without content; in a list, whitespace."""
-        return b"\n" if self.listed else self.frame(self.piece([NOTHING]))
+        return b"\n" if self.listed else self.encode_event(self.piece([NOTHING]))
 
     def finish(self, event: Finished) -> bytes:
         last = self.encoder.close() or [NOTHING]
         encoded = self.piece(last, **self.encoder.finish(event)) | {"usageMetadata": encode_usage(event.usage)}
-        return self.frame(encoded, last=True)
+        return self.encode_event(encoded, last=True)
 
     def piece(self, parts: list[dict[str, Any]], **end: Any) -> dict[str, Any]:
         return {"candidates": [_encode_candidate(parts, end)], **self.tail}
 
-    def frame(self, encoded: dict[str, Any], last: bool = False) -> bytes:
+    def encode_event(self, encoded: dict[str, Any], last: bool = False) -> bytes:
         data = encode(encoded)
         self.count += 1
         if self.listed:

@@ -35,7 +35,7 @@ WIRE = Wire(
     base_path="/api",
     own_prefix="/api",
     stream_type="application/x-ndjson",
-    stream_patterns=StreamPatterns(b'"message"', _CONTENT.search, may_end),
+    stream_patterns=StreamPatterns(common=b'"message"', may_have_content=_CONTENT.search, may_end=may_end),
     sends_whole_calls=True,
     success_reasons=(*SUCCESS_REASONS, "content_filter"),  # encoded as stop
     extra_endpoints=(

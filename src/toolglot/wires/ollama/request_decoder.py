@@ -48,7 +48,13 @@ from toolglot.wires.translation import read_effort
 NAME = "ollama"
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 MODELLED = frozenset(("model", "messages", "tools", "stream", "options"))
-LIMITS = {"num_predict": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "seed": "seed"}
+SAMPLING_FIELDS = {
+    "num_predict": "max_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "seed": "seed",
+}
 EFFORT = "think"
 MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGO": "image/gif", "UklGR": "image/webp"}
 
@@ -60,25 +66,31 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     options = fields.get("options") or {}
     if not isinstance(options, dict):
         raise RequestError("options must be an object.", "options")
-    limits, rest = _decode_options(options)
-    limits = replace(limits, effort=read_effort(fields.get(EFFORT)))
+    sampling, rest = _decode_options(options)
+    sampling = replace(sampling, effort=read_effort(fields.get(EFFORT)))
     conversation = Conversation(
         model=text_at(fields, "model"),
         messages=_decode_messages(check_messages(fields)),
         tools=tools,
-        limits=limits,
+        sampling=sampling,
         extra={key: value for key, value in fields.items() if key not in MODELLED}
         | ({"options": rest} if rest else {}),
     )
-    modelled = frozenset([EFFORT] if limits.effort else ())
-    return ClientRequest(conversation, fields.get("stream") is not False, True, notes, modelled=modelled)
+    modelled = frozenset([EFFORT] if sampling.effort else ())
+    return ClientRequest(
+        conversation=conversation,
+        stream=fields.get("stream") is not False,
+        wants_usage=True,
+        notes=notes,
+        modelled=modelled,
+    )
 
 
 def _decode_options(options: Mapping[str, Any]) -> tuple[Sampling, dict[str, Any]]:
     """The options that are modelled, and the others. ``num_predict`` below 1 means no limit."""
     whole = {key: whole_at(options, key, "options.") for key in ("num_predict", "top_k", "seed")}
     unlimited = whole["num_predict"] is not None and whole["num_predict"] < 1
-    limits = Sampling(
+    sampling = Sampling(
         max_tokens=None if unlimited else whole["num_predict"],
         temperature=number_at(options, "temperature", "options."),
         top_p=number_at(options, "top_p", "options."),
@@ -86,8 +98,8 @@ def _decode_options(options: Mapping[str, Any]) -> tuple[Sampling, dict[str, Any
         seed=whole["seed"],
         stop=texts_at(options, "stop", "options."),
     )
-    known = {"stop", *LIMITS} - ({"num_predict"} if unlimited else set())
-    return limits, {key: value for key, value in options.items() if key not in known}
+    known = {"stop", *SAMPLING_FIELDS} - ({"num_predict"} if unlimited else set())
+    return sampling, {key: value for key, value in options.items() if key not in known}
 
 
 def _decode_messages(payload: Sequence[object]) -> tuple[Message, ...]:

@@ -20,7 +20,7 @@ from toolglot.core.conversation import (
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import adapt_body, read_arguments, write_function
-from toolglot.wires.ollama.request_decoder import EFFORT, LIMITS
+from toolglot.wires.ollama.request_decoder import EFFORT, SAMPLING_FIELDS
 from toolglot.wires.protocol import write_error
 from toolglot.wires.translation import demand_call, write_effort
 
@@ -42,7 +42,7 @@ CARRIES = {
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
 
 TOOL_FIELDS = ("tools",)
-EFFORT_WORDS = ("low", "medium", "high")
+EFFORT_VALUES = ("low", "medium", "high")
 BETWEEN = "\n\n"
 """Separates texts that other wires send as several parts."""
 
@@ -56,13 +56,15 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         **conversation.extra,
         "stream": stream,
     }
-    limits = conversation.limits
-    encoded = {key: getattr(limits, field) for key, field in LIMITS.items() if getattr(limits, field) is not None}
-    options = conversation.extra.get("options", {}) | encoded | ({"stop": list(limits.stop)} if limits.stop else {})
+    sampling = conversation.sampling
+    encoded = {
+        key: getattr(sampling, field) for key, field in SAMPLING_FIELDS.items() if getattr(sampling, field) is not None
+    }
+    options = conversation.extra.get("options", {}) | encoded | ({"stop": list(sampling.stop)} if sampling.stop else {})
     if options:
         request["options"] = options
-    if limits.effort and EFFORT not in request:
-        request[EFFORT] = limits.effort != "none" and write_effort(limits.effort, EFFORT_WORDS)
+    if sampling.effort and EFFORT not in request:
+        request[EFFORT] = sampling.effort != "none" and write_effort(sampling.effort, EFFORT_VALUES)
     if tools:
         request["tools"] = [write_function(tool) for tool in tools]
     return encode(request)

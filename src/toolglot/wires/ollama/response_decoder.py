@@ -113,7 +113,14 @@ class StreamDecoder:
         self.over = True
         reason = "length" if payload.get("done_reason") == "length" else "tool_calls" if self.calls else "stop"
         given, made = count_at(payload, "prompt_eval_count"), count_at(payload, "eval_count")
-        events.append(Finished(reason, Usage(given, made, given + made, {}) if given or made else None))
+        events.append(
+            Finished(
+                reason,
+                Usage(input_tokens=given, output_tokens=made, total_tokens=given + made, reported={})
+                if given or made
+                else None,
+            )
+        )
 
     def fail(self, events: list[Event], kind: str, message: str) -> None:
         self.over, self.tidy = True, False

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 from toolglot.wires.openai_chat.errors import decode_error, encode_error
-from toolglot.wires.openai_chat.request_decoder import REASONING_FIELDS, decode_request
+from toolglot.wires.openai_chat.request_decoder import NAME, REASONING_FIELDS, decode_request
 from toolglot.wires.openai_chat.request_encoder import CARRIES, adapt_request, encode_request
 from toolglot.wires.openai_chat.response_decoder import StreamDecoder, decode_response
 from toolglot.wires.openai_chat.response_encoder import DONE, StreamEncoder, encode_response
-from toolglot.wires.openai_chat.signatures import NAME
 from toolglot.wires.protocol import StreamPatterns, Wire
 
 _CONTENT = re.compile(
@@ -39,7 +38,13 @@ WIRE = Wire(
     name=NAME,
     routes=("/v1/chat/completions", "/chat/completions"),
     stream_type="text/event-stream",
-    stream_patterns=StreamPatterns(b'"choices"', _CONTENT.search, may_end, DONE, may_be_recorded=may_be_recorded),
+    stream_patterns=StreamPatterns(
+        common=b'"choices"',
+        may_have_content=_CONTENT.search,
+        may_end=may_end,
+        terminator=DONE,
+        may_be_recorded=may_be_recorded,
+    ),
     tool_name_pattern=r"[a-zA-Z0-9_-]{1,64}",
     reasoning_fields=REASONING_FIELDS,
     carries=CARRIES,

@@ -44,10 +44,10 @@ from toolglot.wires.json_fields import (
     whole_at,
     write_arguments,
 )
-from toolglot.wires.openai_chat.signatures import NAME, read_signature
 from toolglot.wires.protocol import ClientRequest, read_error
 from toolglot.wires.translation import read_effort, read_image
 
+NAME = "openai_chat"
 ROLES: Mapping[str, Role] = {
     "system": "system",
     "developer": "system",
@@ -56,16 +56,16 @@ ROLES: Mapping[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-LIMITS = ("max_tokens", "temperature", "top_p", "seed")
+SAMPLING_FIELDS = ("max_tokens", "temperature", "top_p", "seed")
 MODELLED = frozenset(
     ("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "n", "stop")
-) | frozenset(LIMITS)
+) | frozenset(SAMPLING_FIELDS)
 
-NEWER_LIMIT = "max_completion_tokens"
+NEWER_MAX_TOKENS = "max_completion_tokens"
 """Newer name of ``max_tokens``; servers accept only one of them, so the client's name is kept."""
 
 EFFORT = "reasoning_effort"
-LIMITED = frozenset((*LIMITS, NEWER_LIMIT, EFFORT, "stop", "parallel_tool_calls"))
+SAMPLING_KEYS = frozenset((*SAMPLING_FIELDS, NEWER_MAX_TOKENS, EFFORT, "stop", "parallel_tool_calls"))
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Fields for reasoning: servers do not agree on one, so ``Reasoning.kind`` may name it."""
@@ -74,7 +74,7 @@ RARE_FIELDS = frozenset((*REASONING_FIELDS, "refusal", "extra_content"))
 ASSISTANT_FIELDS = RARE_FIELDS | {"tool_calls", "function_call"}
 """Fields of an assistant message other than its content."""
 
-ANY_CHOICE, NO_LIMITS = ToolChoice(), Sampling()
+ANY_CHOICE, NO_SAMPLING = ToolChoice(), Sampling()
 CHOICES: Mapping[str, Mode] = {"none": "none", "auto": "auto", "required": "required", "any": "required"}
 
 
@@ -90,13 +90,19 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         messages=tuple([_decode_message(message, at, notes) for at, message in enumerate(check_messages(fields))]),
         tools=tools,
         choice=_decode_choice(fields["tool_choice"], tools) if "tool_choice" in fields else ANY_CHOICE,
-        limits=NO_LIMITS if LIMITED.isdisjoint(fields) else _decode_limits(fields),
+        sampling=NO_SAMPLING if SAMPLING_KEYS.isdisjoint(fields) else _decode_sampling(fields),
         extra={} if MODELLED.issuperset(fields) else {key: fields[key] for key in fields if key not in MODELLED},
     )
     options = fields.get("stream_options")
     wants_usage = isinstance(options, dict) and options.get("include_usage") is True
-    modelled = frozenset((NEWER_LIMIT, EFFORT) if conversation.limits.effort else (NEWER_LIMIT,))
-    return ClientRequest(conversation, fields.get("stream") is True, wants_usage, tuple(notes), modelled=modelled)
+    modelled = frozenset((NEWER_MAX_TOKENS, EFFORT) if conversation.sampling.effort else (NEWER_MAX_TOKENS,))
+    return ClientRequest(
+        conversation=conversation,
+        stream=fields.get("stream") is True,
+        wants_usage=wants_usage,
+        notes=tuple(notes),
+        modelled=modelled,
+    )
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -227,10 +233,10 @@ def _name_of(entry: object) -> str:
     return name
 
 
-def _decode_limits(fields: Mapping[str, Any]) -> Sampling:
+def _decode_sampling(fields: Mapping[str, Any]) -> Sampling:
     parallel = fields.get("parallel_tool_calls")
     return Sampling(
-        max_tokens=whole_at(fields, "max_tokens") or whole_at(fields, NEWER_LIMIT),
+        max_tokens=whole_at(fields, "max_tokens") or whole_at(fields, NEWER_MAX_TOKENS),
         temperature=number_at(fields, "temperature"),
         top_p=number_at(fields, "top_p"),
         seed=whole_at(fields, "seed"),
@@ -238,3 +244,19 @@ def _decode_limits(fields: Mapping[str, Any]) -> Sampling:
         parallel_calls=parallel if isinstance(parallel, bool) else None,
         effort=read_effort(fields.get(EFFORT)),
     )
+
+
+# -- reasoning signatures ----------------------------------------------------------------------------------------------
+# Only some servers send them: on the first call of a response, or next to its text, where they must come back.
+#     "tool_calls": [{"id": "...", "extra_content": {"google": {"thought_signature": "..."}}, "function": {...}}]
+
+
+def read_signature(extra: object) -> str:
+    """Return the signature in an ``extra_content``, or an empty string."""
+    vendor = extra.get("google") if isinstance(extra, dict) else None
+    signature = vendor.get("thought_signature") if isinstance(vendor, dict) else None
+    return signature if isinstance(signature, str) else ""
+
+
+def write_signature(signature: str) -> dict[str, Any]:
+    return {"extra_content": {"google": {"thought_signature": signature}}} if signature else {}

@@ -21,8 +21,15 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import adapt_body, write_function
-from toolglot.wires.openai_chat.request_decoder import EFFORT, LIMITS, NEWER_LIMIT, NO_LIMITS, REASONING_FIELDS
-from toolglot.wires.openai_chat.signatures import NAME, write_signature
+from toolglot.wires.openai_chat.request_decoder import (
+    EFFORT,
+    NAME,
+    NEWER_MAX_TOKENS,
+    NO_SAMPLING,
+    REASONING_FIELDS,
+    SAMPLING_FIELDS,
+    write_signature,
+)
 from toolglot.wires.protocol import write_error
 from toolglot.wires.translation import image_url, write_effort
 
@@ -43,24 +50,24 @@ CARRIES = {
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
 
 TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
-EFFORT_WORDS = EFFORTS[:-1]
+EFFORT_VALUES = EFFORTS[:-1]
 
 
 def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
     """Encode the conversation as the body of a request."""
-    limits = conversation.limits
+    sampling = conversation.sampling
     request: dict[str, Any] = {
         "model": conversation.model,
         "messages": _encode_messages(conversation.messages),
         **conversation.extra,
     }
-    if limits != NO_LIMITS:
-        request |= _encode_limits(limits, conversation.extra)
+    if sampling != NO_SAMPLING:
+        request |= _encode_sampling(sampling, conversation.extra)
     if conversation.tools:
         request["tools"] = [write_function(tool) for tool in conversation.tools]
         request |= _encode_choice(conversation.choice)
-        if limits.parallel_calls is not None:
-            request["parallel_tool_calls"] = limits.parallel_calls
+        if sampling.parallel_calls is not None:
+            request["parallel_tool_calls"] = sampling.parallel_calls
     if stream:
         request["stream"] = True
         if wants_usage:
@@ -68,11 +75,13 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     return encode(request)
 
 
-def _encode_limits(limits: Sampling, extra: Mapping[str, Any]) -> dict[str, Any]:
-    encoded = {key: getattr(limits, key) for key in LIMITS if key != "max_tokens" or NEWER_LIMIT not in extra}
-    if limits.effort and EFFORT not in extra:
-        encoded[EFFORT] = write_effort(limits.effort, EFFORT_WORDS)
-    stop = {"stop": list(limits.stop)} if limits.stop else {}
+def _encode_sampling(sampling: Sampling, extra: Mapping[str, Any]) -> dict[str, Any]:
+    encoded = {
+        key: getattr(sampling, key) for key in SAMPLING_FIELDS if key != "max_tokens" or NEWER_MAX_TOKENS not in extra
+    }
+    if sampling.effort and EFFORT not in extra:
+        encoded[EFFORT] = write_effort(sampling.effort, EFFORT_VALUES)
+    stop = {"stop": list(sampling.stop)} if sampling.stop else {}
     return {key: value for key, value in encoded.items() if value is not None} | stop
 
 

@@ -35,6 +35,7 @@ from toolglot.core.json_numbers import decode_allowing_nan
 from toolglot.wires.json_fields import end_call, find_fault, write_arguments
 from toolglot.wires.openai_chat.chunk_template import ChunkTemplate, infer_template
 from toolglot.wires.openai_chat.errors import describe
+from toolglot.wires.openai_chat.request_decoder import NAME, read_signature
 from toolglot.wires.openai_chat.response_schema import (
     CallDelta,
     ChoiceDelta,
@@ -43,7 +44,6 @@ from toolglot.wires.openai_chat.response_schema import (
     ResponseBody,
     decode,
 )
-from toolglot.wires.openai_chat.signatures import NAME, OTHERS, read_signature
 from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
 
@@ -54,6 +54,8 @@ MAX_TEMPLATES = 8
 CHUNKS_BEFORE_TEMPLATE = 8
 """Chunks before the first attempt: for a short response a template does not pay off."""
 FINISHES = {"stop", "length", "tool_calls", "content_filter"}
+OTHERS = ("reasoning_details", "annotations")
+"""Message fields without a neutral form; they pass unchanged to clients of this wire."""
 
 
 class _Call(msgspec.Struct):
@@ -376,4 +378,4 @@ def _flatten(content: object) -> str | None:
 def _read_usage(payload: Mapping[str, Any]) -> Usage:
     counts = [payload.get(key) for key in ("prompt_tokens", "completion_tokens", "total_tokens")]
     prompt, completion, total = (count if isinstance(count, int) else 0 for count in counts)
-    return Usage(prompt, completion, total, payload)
+    return Usage(input_tokens=prompt, output_tokens=completion, total_tokens=total, reported=payload)

@@ -29,7 +29,7 @@ from toolglot.core.events import (
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.openai_chat.errors import encode_failure
-from toolglot.wires.openai_chat.signatures import NAME, write_signature
+from toolglot.wires.openai_chat.request_decoder import NAME, write_signature
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.translation import CACHED, REASONED, find_count
 

@@ -32,7 +32,7 @@ WIRE = Wire(
     name=NAME,
     routes=("/v1/responses", "/responses"),
     stream_type="text/event-stream",
-    stream_patterns=StreamPatterns(b'"response.', _CONTENT.search, may_end),
+    stream_patterns=StreamPatterns(common=b'"response.', may_have_content=_CONTENT.search, may_end=may_end),
     models_sign_reasoning=True,
     client_returns_signatures=True,
     tool_name_pattern=r"[a-zA-Z0-9_-]{1,64}",

@@ -214,12 +214,12 @@ class OutputItems:
             "metadata": {},
             "model": identity.model,
             "output": [],
-            "parallel_tool_calls": request.conversation.limits.parallel_calls is not False,
+            "parallel_tool_calls": request.conversation.sampling.parallel_calls is not False,
             "store": self.on_complete is not None,
-            "temperature": request.conversation.limits.temperature,
+            "temperature": request.conversation.sampling.temperature,
             "tool_choice": "auto",
             "tools": [],
-            "top_p": request.conversation.limits.top_p,
+            "top_p": request.conversation.sampling.top_p,
             "usage": None,
         }
         self.output: list[dict[str, Any] | None] = []

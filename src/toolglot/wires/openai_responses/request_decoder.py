@@ -69,22 +69,22 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         messages=transcript.close(),
         tools=table.offered,
         choice=decode_choice(fields.get("tool_choice"), table.tools),
-        limits=_decode_limits(fields),
+        sampling=_decode_sampling(fields),
         extra={key: value for key, value in fields.items() if key not in MODELLED},
     )
     problem = _find_reference(fields) or transcript.unknown_reference
     if not conversation.messages and problem is None:
         raise RequestError("A request needs input that is not empty.", "input")
     return ClientRequest(
-        conversation,
+        conversation=conversation,
         stream=fields.get("stream") is True,
         wants_usage=True,
         notes=tuple(notes),
         memory=table.memory(),
         same_wire_only=problem,
         may_be_referenced=fields.get("store") is not False,
-        modelled=frozenset([".".join(EFFORT)] if conversation.limits.effort else ()),
-        retold=frozenset((*table.custom, *table.namespaces)),
+        modelled=frozenset([".".join(EFFORT)] if conversation.sampling.effort else ()),
+        special_tools=frozenset((*table.custom, *table.namespaces)),
     )
 
 
@@ -117,7 +117,7 @@ def _list_items(given: object) -> list[dict[str, Any]]:
     return given
 
 
-def _decode_limits(fields: Mapping[str, Any]) -> Sampling:
+def _decode_sampling(fields: Mapping[str, Any]) -> Sampling:
     parallel = fields.get("parallel_tool_calls")
     return Sampling(
         max_tokens=whole_at(fields, "max_output_tokens"),

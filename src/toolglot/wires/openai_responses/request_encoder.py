@@ -49,25 +49,25 @@ CARRIES = {
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
 
 TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
-LIMITS = {"max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p"}
-"""The limits that this wire has fields for."""
+SAMPLING_FIELDS = {"max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p"}
+"""The sampling parameters that this wire has fields for."""
 
 
 def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
     """Encode the conversation as the body of a request."""
-    limits, messages = conversation.limits, list(conversation.messages)
+    sampling, messages = conversation.sampling, list(conversation.messages)
     request: dict[str, Any] = {"model": conversation.model}
     if messages and messages[0].role == "system" and [type(part) for part in messages[0].parts] == [Text]:
         request["instructions"] = messages.pop(0).text
     request["input"] = [item for message in messages for item in _encode_message(message)]
     request |= {"store": False, **_request_signatures(conversation.model), **conversation.extra}
-    request |= {key: value for key, name in LIMITS.items() if (value := getattr(limits, name)) is not None}
-    if limits.effort and EFFORT[0] not in request:
-        request[EFFORT[0]] = {EFFORT[1]: write_effort(limits.effort, EFFORTS[:-1])}
+    request |= {key: value for key, name in SAMPLING_FIELDS.items() if (value := getattr(sampling, name)) is not None}
+    if sampling.effort and EFFORT[0] not in request:
+        request[EFFORT[0]] = {EFFORT[1]: write_effort(sampling.effort, EFFORTS[:-1])}
     if conversation.tools:
         request |= {"tools": encode_tools(conversation.tools), **encode_choice(conversation.choice)}
-        if limits.parallel_calls is not None:
-            request["parallel_tool_calls"] = limits.parallel_calls
+        if sampling.parallel_calls is not None:
+            request["parallel_tool_calls"] = sampling.parallel_calls
     if stream:
         request["stream"] = True
     return encode(request)

@@ -330,4 +330,4 @@ def _read_usage(payload: object) -> Usage | None:
     if not isinstance(payload, dict):
         return None
     given, made, total = (count_at(payload, key) for key in ("input_tokens", "output_tokens", "total_tokens"))
-    return Usage(given, made, total, payload)
+    return Usage(input_tokens=given, output_tokens=made, total_tokens=total, reported=payload)

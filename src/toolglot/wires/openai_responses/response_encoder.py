@@ -30,8 +30,8 @@ class StreamEncoder:
         for event in events:
             steps = self.items.take(event)
             if steps and not self.number:
-                out += map(self.frame, self.start())
-            out += map(self.frame, steps)
+                out += map(self.encode_event, self.start())
+            out += map(self.encode_event, steps)
         return b"".join(out)
 
     def resume(self, place: StreamPosition) -> None:
@@ -42,7 +42,7 @@ class StreamEncoder:
     def heartbeat(self) -> bytes:
         """A progress event: for some clients only data resets the timeout."""
         steps = [self.proceed()] if self.number else self.start()
-        return b"".join(map(self.frame, steps))
+        return b"".join(map(self.encode_event, steps))
 
     def start(self) -> list[Step]:
         return [("response.created", {"response": self.unfinished()}), self.proceed()]
@@ -54,13 +54,13 @@ class StreamEncoder:
         """The response object without output."""
         return self.items.response | {"status": "in_progress", "output": [], "usage": None, "error": None}
 
-    def frame(self, step: Step) -> bytes:
-        framed = _frame(step, self.number)
+    def encode_event(self, step: Step) -> bytes:
+        encoded = _encode_event(step, self.number)
         self.number += 1
-        return framed
+        return encoded
 
 
-def _frame(step: Step, number: int) -> bytes:
+def _encode_event(step: Step, number: int) -> bytes:
     kind, fields = step
     data = encode({"type": kind, **fields, "sequence_number": number})
     return b"event: %b\ndata: %b\n\n" % (kind.encode(), data)
@@ -70,8 +70,8 @@ def interject(failure: Failed | None, *, begun: bool) -> bytes:
     """A heartbeat or a failure inside a relayed stream. It must not name a response: clients stop at a second id
     and at any event before the first."""
     if failure is not None:
-        return _frame(encode_error_step(failure), 0)
-    return _frame(("keepalive", {}), 0) if begun else b": waiting\n\n"
+        return _encode_event(encode_error_step(failure), 0)
+    return _encode_event(("keepalive", {}), 0) if begun else b": waiting\n\n"
 
 
 def encode_response(events: Iterable[Event], identity: ResponseIdentity, request: ClientRequest) -> bytes:

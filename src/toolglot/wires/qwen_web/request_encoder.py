@@ -68,7 +68,7 @@ def _encode(conversation: Conversation, *, continued: bool) -> bytes:
     content = _write_content(conversation.messages, continued)
     if not content.strip():
         raise RequestError("The conversation has no text, and this upstream needs some.", "messages")
-    model, thinks = conversation.model, conversation.limits.effort not in ("", "none")
+    model, thinks = conversation.model, conversation.sampling.effort not in ("", "none")
     message: dict[str, Any] = {
         "id": None,
         "fid": "",

@@ -239,4 +239,5 @@ def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage:
     given, made = count_at(usage, "input_tokens"), count_at(usage, "output_tokens")
-    return Usage(given, made, count_at(usage, "total_tokens") or given + made, usage)
+    total = count_at(usage, "total_tokens") or given + made
+    return Usage(input_tokens=given, output_tokens=made, total_tokens=total, reported=usage)

@@ -219,7 +219,7 @@ CLIENTS = (
     XmlClient(
         name="cline-legacy",
         tools=_KNOWN,
-        grammar=TagGrammar(frozenset(_KNOWN), _PARAMETERS),
+        grammar=TagGrammar(tools=frozenset(_KNOWN), parameters=_PARAMETERS),
         parse=parse_cline,
         limits=ArgumentLimits(),
         aliases=roo.ALIASES,
