@@ -20,6 +20,7 @@ from toolglot.config import (
     ModelSettings,
     Secret,
     Settings,
+    StoreUrl,
     Upstream,
     admit,
     check_binding,
@@ -137,6 +138,12 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "limits.queued_requests": ("0", 0),
     "limits.queue_seconds": ("2.5", 2.5),
     "limits.requests_per_minute": ("30", 30),
+    "store.url": ("postgresql://u:p@h/db", StoreUrl("postgresql://u:p@h/db")),
+    "store.bodies": ("Failures", "failures"),
+    "store.max_body_bytes": ("1 KiB", 1024),
+    "store.keep_records_days": ("0.5", 0.5),
+    "store.keep_sessions_days": ("0", 0.0),
+    "store.max_bytes": ("2 GiB", 2 << 30),
 }
 
 

@@ -24,6 +24,7 @@ from toolglot.config.settings import (
     ToolCallingSettings,
     Upstream,
 )
+from toolglot.config.store_settings import StoreSettings, StoreUrl
 
 __all__ = [
     "DEFAULT_DIALECT",
@@ -38,6 +39,8 @@ __all__ = [
     "Secret",
     "ServerSettings",
     "Settings",
+    "StoreSettings",
+    "StoreUrl",
     "ToolCallingSettings",
     "Upstream",
     "admit",

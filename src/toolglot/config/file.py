@@ -1,4 +1,4 @@
-"""One TOML file: ``[server] [tool_calling] [reading] [patterns] [limits] [rollout] [[upstream]] [[model]]``.
+"""One TOML file: ``[server] [tool_calling] [reading] [patterns] [limits] [rollout] [store] [[upstream]] [[model]]``.
 
 A value ``env:NAME`` or ``os.environ/NAME`` is replaced by the environment variable of that name, so that the file need
 not contain secrets.

@@ -18,6 +18,7 @@ from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.argument_escaping import GUARD_OPTIONS
 from toolglot.config.keys import KeyHash, Secret
 from toolglot.config.rollout import FULL, TRANSFORMATIONS, Live, Plan, Rollout
+from toolglot.config.store_settings import StoreSettings
 from toolglot.config.value_types import (
     ADDRESS,
     BOOL,
@@ -37,6 +38,7 @@ from toolglot.config.value_types import (
     choice,
     integer,
     number,
+    setting,
     subset,
 )
 from toolglot.core.call_patterns import Patterns, read_patterns
@@ -65,16 +67,6 @@ CONFIDENCE: Final = number(0, 1)
 NO_PATTERNS: Final = read_patterns(dict.fromkeys(("json_code_blocks", "bare_json", "python_calls"), False))
 
 
-def setting(
-    kind: ValueType, description: str, default: Any = None, *, flag: str = "", also: tuple[str, ...] = ()
-) -> Any:
-    """A setting field: value type, description and default. ``flag`` is its short name, ``also`` further variables."""
-    metadata = {"kind": kind, "description": description, "flag": flag, "also": also}
-    if isinstance(default, dict):
-        return field(default_factory=default.copy, hash=False, repr=False, metadata=metadata)
-    return field(default=default, metadata=metadata)
-
-
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
     """Address, client keys, timeouts and logging of the server."""
@@ -99,7 +91,9 @@ class ServerSettings:
     )
     default_model: str = setting(TEXT, "model of requests that name none", "")
     state_dir: str = setting(
-        TEXT, "folder for learned failures; empty: `toolglot` in the XDG state directory; `none`: only in memory", ""
+        TEXT,
+        "folder of the store and learned failures; empty: `toolglot` in the XDG state directory; `none`: memory only",
+        "",
     )
 
 
@@ -359,6 +353,7 @@ class Settings:
     clients: ClientSettings = ClientSettings()
     limits: LimitSettings = LimitSettings()
     rollout: RolloutSettings = RolloutSettings()
+    store: StoreSettings = StoreSettings()
     upstreams: tuple[Upstream, ...] = ()
     models: tuple[ModelSettings, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -448,6 +443,7 @@ SECTIONS: Final[Mapping[str, type]] = {
     "clients": ClientSettings,
     "limits": LimitSettings,
     "rollout": RolloutSettings,
+    "store": StoreSettings,
 }
 TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": ModelSettings}
 PREFIXES: Final = {
@@ -455,6 +451,7 @@ PREFIXES: Final = {
     "patterns": "patterns_",
     "limits": "limit_",
     "rollout": "rollout_",
+    "store": "store_",
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -41,6 +41,16 @@ class ValueType:
         except (ValueError, TypeError) as error:
             shown = MASK if self.secret else QUERY.sub(rf"\1?{MASK}", CREDENTIALS.sub(f"//{MASK}@", repr(raw)))
             raise UsageError(f"{origin} is {shown}; it must be {self.accepts}") from error
+
+
+def setting(
+    kind: ValueType, description: str, default: Any = None, *, flag: str = "", also: tuple[str, ...] = ()
+) -> Any:
+    """A setting field: value type, description and default. ``flag`` is its short name, ``also`` further variables."""
+    metadata = {"kind": kind, "description": description, "flag": flag, "also": also}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, hash=False, repr=False, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def _bool(raw: object) -> bool:

@@ -6,15 +6,20 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+from toolglot.core.windowed_search import find_all
 
 MASK: Final = "***"
 MAX_LENGTH: Final = 200
 
+_SECRET_NAME = r"(?:authorization|(?:x-)?api[-_]?key|(?:access|auth|refresh)[-_]?token|password|secret)"
 NAMED_SECRET: Final = re.compile(
-    r"""(?ix) (?P<kept> (?:authorization|(?:x-)?api[-_]?key|(?:access|auth|refresh)[-_]?token|password|secret)
-    (?:\\*["'])? \s*[:=]\s* (?:\\*["'])? (?:(?:bearer|basic)\s+)? ) [^\s"'\\,;}\]&]+"""
+    rf"""(?ix) (?P<kept> {_SECRET_NAME} (?:\\*["'])? \s*[:=]\s*
+    (?: \\*["'] | (?! [\[{{] | (?:true|false|null|none)\b ) ) (?:(?:bearer|basic)\s+)? ) [^\s"'\\,;}}\]&]+"""
 )
+SECRET_MEMBER: Final = re.compile(_SECRET_NAME + r"\Z", re.IGNORECASE)
+"""The end of a path whose value is a secret."""
 BEARER_TOKEN: Final = re.compile(r"(?i)(?P<kept>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}")
 KEY_SHAPE: Final = re.compile(
     r"""(?x) (?P<kept> (?<![A-Za-z0-9]) ) (?:
@@ -23,14 +28,16 @@ KEY_SHAPE: Final = re.compile(
 )
 URL_CREDENTIALS: Final = re.compile(r"(?P<kept>://)[^/\s:@\"]+:[^/\s@\"]+@")
 
-SECRETS: Final[tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]] = (
-    (("api", "auth", "access", "refresh", "password", "secret"), NAMED_SECRET),
+_NAMES: Final = ("api", "auth", "access", "refresh", "password", "secret")
+_Patterns: TypeAlias = tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]
+SHAPES: Final[_Patterns] = (
     (("bearer", "basic"), BEARER_TOKEN),
     ((), KEY_SHAPE),
     (("://",), URL_CREDENTIALS),
 )
 """Patterns of secrets, each with substrings of which one must occur before the pattern is tried; none: ``_KEY_PREFIX``
-must match."""
+must match. What these match is within a string of JSON, so JSON stays valid."""
+SECRETS: Final[_Patterns] = ((_NAMES, NAMED_SECRET), *SHAPES)
 
 _KEY_PREFIX = re.compile(r"(?:sk|pk|rk|gsk|xai|hf|gh[a-z]|github_pat|glpat|xox[a-z])[-_]|AIza|AKIA|eyJ")
 """Prefixes of ``KEY_SHAPE``: much faster to search than the whole pattern."""
@@ -41,8 +48,8 @@ _CODE: Final = re.compile(r"[A-Za-z0-9][\w.:/ -]{0,63}", re.ASCII)
 _EVENT: Final = re.compile(r"(?m)^(?:data:[ ]?)?(?P<json>\{.*\})\r?$")
 """An event of a stream: the data of a server-sent event, or a line of NDJSON."""
 
-_TextSlot = tuple[Any, Any]
-"""An object or list, and the key or index of a text in it."""
+_Slot = tuple[Any, Any]
+"""An object or list, and the key or index of a value in it."""
 
 
 def redact(text: str, known: Iterable[str] = ()) -> str:
@@ -50,53 +57,85 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
     return _mask([text], _find_secrets(text, known))[0]
 
 
+def redact_document(text: str, known: Iterable[str] = ()) -> str:
+    """Redact a JSON document such that it stays one; any other text is redacted as text."""
+    known = tuple(known)
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return redact(text, known)
+    if not isinstance(document, dict | list) or not any(name in text.lower() for name in _NAMES):
+        return _redact_shapes(text, known)
+    changed = [_redact_slots([slot], path, known) for path, slot in list(_list_texts(document))]
+    return _redact_shapes(_dump(document) if [True] in changed else text, known)
+
+
 def redact_stream(text: str, known: Iterable[str] = ()) -> str:
     """Redact the body of a stream. A secret may be spread over several events, so texts at the same path of each event
     are searched as one."""
     known = tuple(known)
     events: list[tuple[re.Match[str], Any]] = []
-    texts: dict[str, list[tuple[int, _TextSlot]]] = {}
+    texts: dict[str, list[tuple[int, _Slot]]] = {}
     for found in _EVENT.finditer(text):
         try:
             event = json.loads(found["json"])
         except (ValueError, RecursionError):
             continue
-        for path, place in _list_texts(event):
-            texts.setdefault(path, []).append((len(events), place))
+        for path, slot in _list_texts(event):
+            texts.setdefault(path, []).append((len(events), slot))
         events.append((found, event))
     changed: set[int] = set()
-    for listed in texts.values():
-        pieces = [holder[key] for _, (holder, key) in listed]
-        redacted = _mask(pieces, _find_secrets("".join(pieces), known))
-        for piece, new, (at, (holder, key)) in zip(pieces, redacted, listed, strict=True):
-            if new != piece:
-                holder[key] = new
-                changed.add(at)
+    for path, listed in texts.items():
+        masked = _redact_slots([slot for _, slot in listed], path, known)
+        changed.update(at for (at, _), new in zip(listed, masked, strict=True) if new)
     out, end = [], 0
-    for at in sorted(changed):
-        found, event = events[at]
-        out += [text[end : found.start("json")], json.dumps(event, ensure_ascii=False, separators=(",", ":"))]
+    for at, (found, event) in enumerate(events):
+        out += [redact(text[end : found.start("json")]), _dump(event) if at in changed else found["json"]]
         end = found.end("json")
-    return redact("".join((*out, text[end:])), known)
+    return _redact_shapes("".join((*out, redact(text[end:]))), known)
 
 
-def _list_texts(event: Any, path: str = "") -> Iterator[tuple[str, _TextSlot]]:
-    """Yield the paths of the texts in an event. All entries of a list share one path."""
-    for key, value in event.items() if isinstance(event, dict) else enumerate(event):
-        here = f"{path}/{key}" if isinstance(event, dict) else path
-        if isinstance(value, str):
-            yield here, (event, key)
+def _redact_slots(slots: list[_Slot], path: str, known: tuple[str, ...]) -> list[bool]:
+    """Redact texts that are parts of one. Returns for each whether it changed."""
+    pieces = [holder[key] for holder, key in slots]
+    if SECRET_MEMBER.search(path):
+        redacted = [MASK] * len(pieces)
+    else:
+        pieces = [piece if isinstance(piece, str) else "" for piece in pieces]
+        redacted = _mask(pieces, _find_secrets("".join(pieces), known))
+    for (holder, key), piece, new in zip(slots, pieces, redacted, strict=True):
+        if new != piece:
+            holder[key] = new
+    return [new != piece for piece, new in zip(pieces, redacted, strict=True)]
+
+
+def _redact_shapes(text: str, known: Iterable[str]) -> str:
+    return _mask([text], _find_secrets(text, known, SHAPES))[0]
+
+
+def _dump(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+
+
+def _list_texts(document: Any, path: str = "") -> Iterator[tuple[str, _Slot]]:
+    """Yield the paths of the texts and numbers in a document. All entries of a list share one path."""
+    for key, value in document.items() if isinstance(document, dict) else enumerate(document):
+        here = f"{path}/{key}" if isinstance(document, dict) else path
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            yield here, (document, key)
         elif isinstance(value, dict | list):
             yield from _list_texts(value, here)
 
 
-def _find_secrets(text: str, known: Iterable[str]) -> list[tuple[int, int]]:
+def _find_secrets(text: str, known: Iterable[str], patterns: _Patterns = SECRETS) -> list[tuple[int, int]]:
     """Return the spans of secrets, sorted and without overlaps."""
     spans = [found.span() for secret in known if secret for found in re.finditer(re.escape(secret), text)]
     small = text.lower()
-    for hints, pattern in SECRETS:
+    for hints, pattern in patterns:
         if any(hint in small for hint in hints) if hints else _KEY_PREFIX.search(text):
-            spans += [(found.end("kept"), found.end()) for found in pattern.finditer(text)]
+            for found in find_all(pattern, text):
+                whole = pattern.match(text, found.start()) or found  # a secret may be longer than a window
+                spans.append((whole.end("kept"), whole.end()))
     merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged and start < merged[-1][1]:

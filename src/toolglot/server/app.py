@@ -20,10 +20,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 import toolglot
-from toolglot.config import Settings, Upstream, admit, is_loopback
+from toolglot.config import Settings, Upstream, admit, is_loopback, owner_of
+from toolglot.config.keys import NO_OWNER, REFUSED_OWNER
 from toolglot.core import offload
 from toolglot.core.errors import (
     AuthenticationError,
+    ClientError,
     InternalError,
     OriginError,
     OverloadError,
@@ -42,6 +44,7 @@ from toolglot.gateway.sessions.chats import ChatIndex
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
 from toolglot.server.admission import Admission
 from toolglot.server.http_request import JSON_TYPE, Request, Response
+from toolglot.server.queries import Queries
 from toolglot.server.responder import REQUEST_ID, Responder
 from toolglot.server.router import ANY_METHOD, Router
 from toolglot.server.upstream.chats import ChatService
@@ -60,6 +63,9 @@ DOUBLED_PREFIX = re.compile(r"^(?:/v1)+(?=/(?:v1|v1beta|api)/)")
 """Some clients append ``/v1`` to a base URL that already has it."""
 CLIENT_CLOSED_REQUEST = 499
 """The status recorded when the client disconnected; it is never sent."""
+
+FLUSH_SECONDS = 5.0
+"""Seconds that records have to be stored at shutdown."""
 
 LOG = logging.getLogger("toolglot.server")
 DEFAULT_WIRE = all_wires()[openai_chat.WIRE.name]
@@ -84,23 +90,26 @@ class Gateway:
         self.chats = ChatService(settings, self.pool, index, self.source, self.upstream_headers)
         self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=bool(settings.server.keys))
         self.draining = False
+        self.queries = Queries(telemetry.writer, lambda request: self.owner(request) if settings.server.keys else None)
         self.router = self.build_router()
 
     def build_router(self) -> Router[tuple[Answer, Wire]]:
         router: Router[tuple[Answer, Wire]] = Router()
         for wire in all_wires().values():
             for path in wire.routes:
-                router.add("POST", path, (self.require_key(partial(self.complete, wire)), wire))
+                router.add("POST", path, (partial(self.complete, wire), wire))
             for extra in wire.extra_endpoints:
                 router.add(extra.method, extra.path, (self.require_key(partial(self.answer_extra, extra)), wire))
         for prefix in ("/v1", ""):
             router.add("GET", f"{prefix}/models", (self.require_key(self.list_models), DEFAULT_WIRE))
             router.add("GET", prefix + "/models/{name:.+}", (self.require_key(self.show_model), DEFAULT_WIRE))
+        for method, path, answer in self.queries.routes():
+            router.add(method, path, (self.require_key(answer), DEFAULT_WIRE))
         router.add("GET", "/metrics", (self.require_key(self.show_metrics), DEFAULT_WIRE))
         for path in ("/", "/health", "/health/liveliness", "/health/liveness"):
-            router.add("GET", path, (self.show_health, DEFAULT_WIRE))
-        router.add("GET", "/health/readiness", (self.show_readiness, DEFAULT_WIRE))
-        router.add("HEAD", "{path:.*}", (self.show_health, DEFAULT_WIRE))
+            router.add("GET", path, (self.require_origin(self.show_health), DEFAULT_WIRE))
+        router.add("GET", "/health/readiness", (self.require_origin(self.show_readiness), DEFAULT_WIRE))
+        router.add("HEAD", "{path:.*}", (self.require_origin(self.show_health), DEFAULT_WIRE))
         for wire in all_wires().values():
             if wire.own_prefix:
                 router.add(ANY_METHOD, wire.own_prefix + "/{path:.*}", (self.require_key(self.refuse_path), wire))
@@ -110,6 +119,8 @@ class Gateway:
     async def close(self) -> None:
         await self.chats.close()
         await self.pool.close()
+        if self.telemetry.writer is not None:
+            await self.telemetry.writer.close(FLUSH_SECONDS)
 
     def new_session_id(self) -> str:
         """A session id; ids sort by time."""
@@ -123,8 +134,6 @@ class Gateway:
         request.path = DOUBLED_PREFIX.sub("", request.path)
         (answer, wire), request.path_params = self.router.find(request.method, request.path)
         try:
-            if not self.settings.server.keys:
-                check_origin(*(request.headers.get(name, "") for name in ("host", "origin", "sec-fetch-site")))
             return await answer(request)
         except ToolglotError as error:
             failure = error
@@ -143,23 +152,40 @@ class Gateway:
             headers["www-authenticate"] = "Bearer"
         return Response(wire.encode_error(error), error.status, headers)
 
-    def require_key(self, answer: Answer) -> Answer:
-        """Wrap a handler: if the gateway has client keys, a request must present one of them."""
+    def check_access(self, request: Request) -> None:
+        """Raise AuthenticationError if the gateway has client keys and the request presents none of them, OriginError
+        if it has none and a web page may have sent the request."""
         keys = self.settings.server.keys
+        if not keys:
+            check_origin(*(request.headers.get(name, "") for name in ("host", "origin", "sec-fetch-site")))
+        elif not admit(keys, request.key):
+            raise AuthenticationError("No valid API key was presented." if request.key else "An API key is needed.")
 
-        def check_key(request: Request) -> Awaitable[Response | None]:
-            if not admit(keys, request.key):
-                raise AuthenticationError("No valid API key was presented." if request.key else "An API key is needed.")
+    def require_key(self, answer: Answer) -> Answer:
+        """Wrap a handler: it answers only requests that have access."""
+
+        def check(request: Request) -> Awaitable[Response | None]:
+            self.check_access(request)
             return answer(request)
 
-        return check_key if keys else answer
+        return check
+
+    def require_origin(self, answer: Answer) -> Answer:
+        """Wrap a handler that needs no key."""
+        return answer if self.settings.server.keys else self.require_key(answer)
+
+    def owner(self, request: Request) -> bytes:
+        """The owner of what a request with access stores."""
+        return owner_of(request.key) if self.settings.server.keys else NO_OWNER
 
     # -- completions ---------------------------------------------------------------------------------------------------
 
     async def complete(self, wire: Wire, request: Request) -> None:
-        recorder = self.telemetry.begin(request.id, wire.name)
+        recorder = self.telemetry.begin(request.id, wire.name, REFUSED_OWNER, request.key)
         status, body, entered = 500, b"", False
         try:
+            self.check_access(request)
+            recorder.owner = self.owner(request)
             self.admission.check_rate(request.key)
             body = await request.read()
             await self.admission.enter()
@@ -177,14 +203,15 @@ class Gateway:
                 await request.drain()
             return None
         except ToolglotError as error:
-            status, recorder.error = error.status, error.code
+            status = note_error(recorder, error, wire)
             raise
         except RecursionError:
-            status, recorder.error = RequestError.status, RequestError.code
-            raise depth_error(body) from None
+            error = depth_error(body)
+            status = note_error(recorder, error, wire)
+            raise error from None
         except asyncio.CancelledError:
             if (reason := request.interruption) is not None:
-                status, recorder.error = reason.status, reason.code
+                status = note_error(recorder, reason, wire)
                 raise reason from None
             status, recorder.client_gone = CLIENT_CLOSED_REQUEST, True
             raise
@@ -332,7 +359,7 @@ class Gateway:
 
     async def show_readiness(self, request: Request) -> Response:
         state = "draining" if self.draining else "ready"
-        return json_response({"status": state}, 503 if self.draining else 200)
+        return json_response({"status": state, **self.queries.describe_store()}, 503 if self.draining else 200)
 
     async def show_metrics(self, request: Request) -> Response:
         from toolglot.gateway.telemetry.prometheus import CONTENT_TYPE, render
@@ -402,6 +429,15 @@ def find_key(request: Request) -> str:
             return key
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
+
+
+def note_error(recorder: RequestRecorder, error: ToolglotError, wire: Wire) -> int:
+    """Record why a request is not answered. Returns the status."""
+    recorder.error = error.code
+    recorder.refused = isinstance(error, (ClientError, OverloadError))
+    if recorder.body is not None and not recorder.bytes:
+        recorder.body.append(wire.encode_error(error))
+    return error.status
 
 
 def depth_error(body: bytes) -> RequestError:

@@ -6,6 +6,8 @@ import asyncio
 import ctypes
 import gc
 import json
+import logging
+import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -17,12 +19,15 @@ from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCa
 from toolglot.core.options import Options
 from toolglot.core.provenance import find_quotations, list_quotable
 from toolglot.core.schema.toolset import compile_tools
+from toolglot.gateway.storage import make_store
 from toolglot.gateway.telemetry.log import Telemetry, log_to
+from toolglot.gateway.telemetry.record_writer import RecordWriter
 from toolglot.prompting.conversation import render_as_text
 from toolglot.reading.reader import Reader
 from toolglot.server.app import Gateway
 from toolglot.server.listener import Listener
 
+LOG = logging.getLogger("toolglot.server")
 GC_THRESHOLD = 20_000
 MALLOC_OPTIONS = {-3: 4 << 20, -1: 16 << 20}
 """glibc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD. By default free() returns buffers of 128 KB or more to the system, and
@@ -50,6 +55,12 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
     """Serve within the context; yields the address."""
     secrets = [secret for upstream in settings.upstreams for secret in upstream.secrets]
     telemetry = Telemetry(log_bodies=settings.server.log_bodies, known_secrets=secrets)
+    store = make_store(settings, os.environ)
+    if store is not None:
+        telemetry.writer = RecordWriter(store, telemetry.metrics, settings.store, secrets)
+        await telemetry.writer.start()
+    elif not settings.store.url.is_none:
+        LOG.warning("server.state_dir is 'none', so there is no store: records and sessions are not kept")
     gateway, server = Gateway(settings, telemetry), settings.server
     listener = Listener(gateway, settings.limits.body_bytes, settings.limits.header_bytes)
     try:

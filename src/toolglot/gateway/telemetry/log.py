@@ -23,8 +23,10 @@ from typing import Final, TextIO
 from toolglot.core.events import Event
 from toolglot.core.redaction import make_printable, redact, redact_stream
 from toolglot.gateway.telemetry.metrics import Metrics
+from toolglot.gateway.telemetry.record_writer import RecordWriter
 from toolglot.gateway.telemetry.records import BODY_LENGTH, Clock, Record, RequestRecorder
 from toolglot.reading.reader import collect
+from toolglot.store.interface import BODY_KINDS
 
 __all__ = ["RequestRecorder", "Telemetry", "log_to", "redact"]
 
@@ -50,11 +52,18 @@ class Telemetry:
         self._requests = logging.getLogger(REQUESTS)
         self._bodies = logging.getLogger(BODIES)
         self.metrics = Metrics()
+        self.writer: RecordWriter | None = None
+        """Stores the records; None without a store."""
 
-    def begin(self, request_id: str, wire: str) -> RequestRecorder:
-        body: list[bytes] | None = [] if self._log_bodies else None
-        text: list[str] | None = [] if self._log_bodies else None
-        return RequestRecorder(request_id, wire, self._now(), self._clock(), self._clock, body=body, model_text=text)
+    def begin(self, request_id: str, wire: str, owner: bytes = b"", key: str = "") -> RequestRecorder:
+        recorder = RequestRecorder(request_id, wire, self._now(), self._clock(), self._clock, owner=owner, key=key)
+        stores_bodies = self.writer is not None and self.writer.collects_bodies
+        if self._log_bodies or stores_bodies:
+            recorder.body, recorder.model_text = [], []
+        if self.writer is not None and stores_bodies:
+            recorder.bodies = {}
+            recorder.body_limit = max(recorder.body_limit, self.writer.body_limit)
+        return recorder
 
     def stream(self, recorder: RequestRecorder) -> None:
         """Count a stream in flight."""
@@ -72,11 +81,13 @@ class Telemetry:
             if recorder.model_text:
                 self.body(recorder, "model", _encode("".join(recorder.model_text)))
             if recorder.body is not None:
-                self.body(recorder, "answer", b"".join(recorder.body), recorder.bytes)
+                self.body(recorder, "answer", b"".join(recorder.body), recorder.bytes or None)
             dry_run = recorder.dry_run
-            if dry_run is not None and dry_run.delivered is not None:
+            if self._log_bodies and dry_run is not None and dry_run.delivered is not None:
                 self.body(recorder, "dry_run", self.describe_dry_run(dry_run.model_text or (), dry_run.delivered))
             self._log(recorder.record)
+            if self.writer is not None:
+                self.writer.enqueue(recorder)
         return recorder.record
 
     def _log(self, record: Record) -> None:
@@ -88,12 +99,14 @@ class Telemetry:
                 output.write(record)
 
     def body(self, recorder: RequestRecorder, what: str, data: bytes, size: int | None = None) -> None:
-        """Log a body if ``log_bodies`` is set; keys in it are redacted.
+        """Log a body if ``log_bodies`` is set, and keep it if bodies are stored; keys in it are redacted.
 
         ``what`` is ``request`` (of the client), ``upstream_request``, ``model`` (the model's own text), ``answer``
         (what the client got) or ``dry_run`` (the model's own text, and what the client would have got). ``size`` is
         the size of the complete body, if ``data`` is only its beginning.
         """
+        if recorder.bodies is not None and what in BODY_KINDS:
+            recorder.bodies[what] = data[: recorder.body_limit]
         if self._log_bodies:
             redact_text = redact_stream if recorder.stream and what == "answer" else redact
             text = redact_text(data[: 2 * BODY_LENGTH].decode("utf-8", "replace"), self._known_secrets)[:BODY_LENGTH]

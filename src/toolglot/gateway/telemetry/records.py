@@ -29,6 +29,7 @@ from toolglot.core.events import (
     Usage,
 )
 from toolglot.core.redaction import redact_printable
+from toolglot.store.interface import ABANDONED, FAILED, OK, REFUSED
 
 BODY_LENGTH: Final = 64 << 10
 OWN_ID: Final = re.compile("req_[0-9a-f]{24}")
@@ -66,7 +67,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     ``arms`` are the rollout arms of the transformations that apply, ``conversation`` is the key they are chosen by.
     ``transformed`` are the tools of calls parsed from text, ``complaints`` the client's about the previous answer.
-    ``offered`` counts the tools of the request, ``stripped`` those that the model was not offered.
+    ``offered`` counts the tools of the request, ``stripped`` those that the model was not offered. ``outcome`` is how
+    the request ended, ``outcomes`` those of the transformations.
     """
 
     request_id: str
@@ -103,6 +105,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     confidences: tuple[float, ...]
     complaints: tuple[str, ...]
     would: DryRunResult | None
+    outcome: str = OK
+    session: str = ""
 
     @property
     def answered(self) -> bool:
@@ -186,6 +190,9 @@ class RequestRecorder(msgspec.Struct):
     usage: Usage | None = None
     error: str = ""
     client_gone: bool = False
+    refused: bool = False
+    """Whether the gateway itself refused the request."""
+    session: str = ""
     conversation: str = ""
     arms: dict[str, str] = {}
     outcomes: dict[str, dict[str, int]] = {}
@@ -205,20 +212,26 @@ class RequestRecorder(msgspec.Struct):
     delivered_lengths: dict[type, int] = {}
     record: Record | None = None
     body: list[Bytes] | None = None
-    """The beginning of the response body, if bodies are logged."""
+    """The beginning of the response body, if bodies are logged or stored."""
+    body_limit: int = 2 * BODY_LENGTH
+    bodies: dict[str, Bytes] | None = None
+    """The other bodies, if bodies are stored."""
+    owner: Bytes = b""
+    key: str = ""
+    """The client's key, which is redacted from stored bodies."""
 
     def count_bytes(self, data: Bytes) -> None:
         """Count one write to the client (hot path)."""
         if self.first_chunk is None:
             self.first_chunk = self.clock() - self.began
         self.chunks += 1
-        if self.body is not None and self.bytes < 2 * BODY_LENGTH:
-            self.body.append(data[: 2 * BODY_LENGTH - self.bytes])
+        if self.body is not None and self.bytes < self.body_limit:
+            self.body.append(data[: self.body_limit - self.bytes])
         self.bytes += len(data)
 
     def keep_model_text(self, events: Iterable[Event]) -> None:
-        """Keep the model's own text for the body log, up to its limit."""
-        if self.model_text is not None and self.model_text_length <= 2 * BODY_LENGTH:
+        """Keep the model's own text, up to the limit of bodies."""
+        if self.model_text is not None and self.model_text_length <= self.body_limit:
             texts = [event.text for event in events if isinstance(event, TextDelta)]
             self.model_text += texts
             self.model_text_length += sum(map(len, texts))
@@ -374,4 +387,14 @@ class RequestRecorder(msgspec.Struct):
             confidences=tuple(self.confidences),
             complaints=tuple(self.complaints),
             would=self.dry_run.dry_run_result() if self.dry_run else None,
+            outcome=self.outcome(status),
+            session=self.session,
         )
+
+    def outcome(self, status: int) -> str:
+        """How the request ended; a stream can fail after its status was sent."""
+        if self.client_gone:
+            return ABANDONED
+        if self.refused:
+            return REFUSED
+        return FAILED if self.error or status >= 400 else OK

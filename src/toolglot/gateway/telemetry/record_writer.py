@@ -1,0 +1,365 @@
+"""Writes the records of requests to the store, in the background.
+
+*Strategy.* At its end a request appends its record to a bounded queue and waits for nothing. One task takes what has
+gathered and writes it in one transaction; in a thread it first encodes the records and redacts bodies. A store that
+fails is tried again after growing pauses while the queue has room; when the queue is full, records are dropped and
+counted. The same task opens the store, checks it while there is nothing to write, and deletes what is too old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from secrets import token_hex
+from typing import Final, TypeVar
+
+import msgspec
+
+from toolglot.config import SECRET_LENGTH, StoreSettings
+from toolglot.config.keys import REFUSED_OWNER
+from toolglot.config.rollout import NEAR_MISS
+from toolglot.config.store_settings import BODIES_ALL, BODIES_OFF
+from toolglot.core import offload
+from toolglot.core.errors import StoreError
+from toolglot.core.redaction import MASK, redact, redact_document, redact_stream
+from toolglot.gateway.telemetry.metrics import Metrics
+from toolglot.gateway.telemetry.records import BODY_LENGTH, Record, RequestRecorder
+from toolglot.store.interface import OK, RecordRow, Store
+
+QUEUE_RECORDS: Final = 10_000
+QUEUE_BYTES: Final = 64 << 20
+"""Bytes of bodies in the queue."""
+BATCH: Final = 500
+BATCH_BYTES: Final = 8 << 20
+GATHER_SECONDS: Final = 0.1
+"""Seconds for which records gather before they are written."""
+CALL_SECONDS: Final = 10.0
+"""Seconds that the store may take for one call."""
+PAUSES: Final = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""Seconds between attempts while the store fails."""
+CHECK_SECONDS: Final = 10.0
+"""Seconds without a record after which the store is checked."""
+PRUNE_SECONDS: Final = 600.0
+DAY_SECONDS: Final = 86_400.0
+LOG_SECONDS: Final = 60.0
+"""Seconds between two messages about dropped records."""
+REFUSED_PER_MINUTE: Final = 120
+"""How many requests without a valid key are recorded: they must not crowd out the records of clients."""
+INLINE: Final = 16
+"""Records that are encoded on the event loop; more, and all with bodies, in a thread."""
+MARGIN: Final = BODY_LENGTH
+"""Bytes that are collected beyond the limit of a body, so that no secret is cut in two before it is redacted."""
+CUT_TAIL: Final = 1 << 14
+"""Characters that are removed from the end of a body that was cut: they may be a part of a secret."""
+
+QUEUE_FULL: Final = "queue_full"
+UNAUTHENTICATED: Final = "unauthenticated"
+WRITE_FAILED: Final = "write_failed"
+SHUTDOWN: Final = "shutdown"
+DROP_REASONS: Final = (QUEUE_FULL, UNAUTHENTICATED, WRITE_FAILED, SHUTDOWN)
+
+LOG = logging.getLogger("toolglot.store")
+T = TypeVar("T")
+
+
+class QueuedRecord(msgspec.Struct, frozen=True):
+    """A record that waits to be written. ``bodies`` are not redacted yet."""
+
+    id: str
+    record: Record
+    owner: bytes
+    time: float
+    key: str
+    bodies: Mapping[str, bytes]
+    size: int
+
+
+class RecordWriter:
+    """The queue and the task. ``problem`` says why the store is unavailable; it is empty if all is well."""
+
+    def __init__(
+        self,
+        store: Store,
+        metrics: Metrics,
+        settings: StoreSettings,
+        secrets: Iterable[str] = (),
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.store = store
+        self.problem = "not open yet"
+        self.collects_bodies = settings.bodies != BODIES_OFF
+        self.body_limit = settings.max_body_bytes + MARGIN
+        self._settings = settings
+        self._secrets = (*secrets, *settings.url.secrets)
+        self._now = now
+        self._queue: deque[QueuedRecord] = deque()
+        self._queued_bytes = 0
+        self._batch: list[RecordRow] = []
+        self._last_id = 0
+        self._added = self._settled = 0
+        self._refused_minute = self._refused = 0
+        self._dropped_since = 0
+        self._last_drop_message = float("-inf")
+        self._next_prune = 0.0
+        self._failures = 0
+        self._is_open = False
+        self._wake: asyncio.Event | None = None
+        """Set by the next record, if the task waits for one."""
+        self._hurry, self._closing, self._progress = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._available, self._queue_length = metrics.store_available, metrics.records_queued
+        self._dropped = {reason: metrics.records_dropped[(reason,)] for reason in DROP_REASONS}
+
+    # -- used by requests ----------------------------------------------------------------------------------------------
+
+    def enqueue(self, recorder: RequestRecorder) -> None:
+        """Queue the record of a finished request (hot path). Drops it if the queue is full."""
+        record = recorder.record
+        if record is None:
+            return
+        bodies = self._choose_bodies(recorder, record) if self.collects_bodies else {}
+        size = sum(map(len, bodies.values()))
+        if recorder.owner == REFUSED_OWNER and not self._admit_refused():
+            self._drop(UNAUTHENTICATED)
+        elif len(self._queue) >= QUEUE_RECORDS or self._queued_bytes + size > QUEUE_BYTES:
+            self._drop(QUEUE_FULL)
+        else:
+            entry = QueuedRecord(self._next_id(), record, recorder.owner, recorder.time, recorder.key, bodies, size)
+            self._queue.append(entry)
+            self._queued_bytes += size
+            self._added += 1
+            self._queue_length.total += 1
+            if self._wake is not None:
+                self._wake.set()
+
+    async def flush(self, seconds: float = 1.0) -> None:
+        """Wait until the records that are queued now are written; not if the store is unavailable, and not long."""
+        target = self._added
+        self._hurry.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._settled < target and not self.problem:
+                    await self._progress.wait()
+
+    def _next_id(self) -> str:
+        """An id that sorts by the time at which requests end, and is unique among all replicas."""
+        self._last_id = max(int(self._now() * 1e6), self._last_id + 1)
+        return f"rec_{self._last_id:014x}{token_hex(8)}"
+
+    def _choose_bodies(self, recorder: RequestRecorder, record: Record) -> Mapping[str, bytes]:
+        if self._settings.bodies != BODIES_ALL and not has_problem(record):
+            return {}
+        return {kind: data for kind, data in (recorder.bodies or {}).items() if data}
+
+    def _admit_refused(self) -> bool:
+        minute = int(self._now() // 60)
+        if minute != self._refused_minute:
+            self._refused_minute, self._refused = minute, 0
+        self._refused += 1
+        return self._refused <= REFUSED_PER_MINUTE
+
+    def _drop(self, reason: str, count: int = 1) -> None:
+        self._dropped[reason].total += count
+        self._dropped_since += count
+        if time.monotonic() - self._last_drop_message >= LOG_SECONDS:
+            self._last_drop_message = time.monotonic()
+            LOG.warning("%d records were dropped (%s)", self._dropped_since, reason)
+            self._dropped_since = 0
+
+    # -- life ----------------------------------------------------------------------------------------------------------
+
+    async def start(self, seconds: float = 2.0) -> None:
+        """Start the task, and wait a moment for the store to open."""
+        self._task = asyncio.create_task(self._run())
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._progress.wait(), seconds)
+
+    async def close(self, seconds: float) -> None:
+        """Write what is queued, within some seconds, and close the store."""
+        self._closing.set()
+        self._hurry.set()
+        if self._wake is not None:
+            self._wake.set()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=seconds)
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        if left := len(self._queue) + len(self._batch):
+            self._drop(SHUTDOWN, left)
+        with suppress(StoreError, TimeoutError):
+            await asyncio.wait_for(self.store.close(), CALL_SECONDS)
+
+    async def _run(self) -> None:
+        while not self._closing.is_set() or self._queue or self._batch:
+            try:
+                await self._work()
+            except StoreError as error:
+                await self._fail(error.message)
+            except Exception as error:
+                LOG.exception("the task that writes records failed")
+                await self._fail(type(error).__name__)
+            else:
+                self._succeed()
+
+    async def _work(self) -> None:
+        """Open the store; else write a batch; else check the store. Raises: StoreError if it fails."""
+        if not self._is_open:
+            await call_store(self.store.open())
+            self._is_open = True
+        elif self._batch or await self._gather():
+            await self._write()
+        else:
+            await call_store(self.store.check())
+        if not self._batch and self._now() >= self._next_prune:
+            self._next_prune = self._now() + PRUNE_SECONDS
+            await self._prune()
+
+    async def _gather(self) -> bool:
+        """Wait for records and take a batch of them. Returns False if there was none for a while."""
+        if not self._queue and not self._closing.is_set():
+            self._wake = asyncio.Event()
+            await wait_for_event(self._wake, CHECK_SECONDS)
+            self._wake = None
+        if 0 < len(self._queue) < BATCH:
+            await wait_for_event(self._hurry, GATHER_SECONDS)
+        if not self._closing.is_set():
+            self._hurry.clear()
+        taken: list[QueuedRecord] = []
+        size = 0
+        while self._queue and len(taken) < BATCH and size < BATCH_BYTES:
+            taken.append(self._queue.popleft())
+            size += taken[-1].size
+        if not taken:
+            return False
+        self._queued_bytes -= size
+        self._queue_length.total -= len(taken)
+        self._batch = await offload.run(bool(size) or len(taken) > INLINE, self._make_rows, taken)
+        return True
+
+    async def _write(self) -> None:
+        """Write the batch. Raises: StoreError if the store is unavailable; then the batch is kept.
+
+        If only the batch fails, its records are written one by one, and those that cannot be written are dropped.
+        """
+        try:
+            await call_store(self.store.add_records(self._batch))
+        except StoreError:
+            await call_store(self.store.check())
+            while self._batch:
+                try:
+                    await call_store(self.store.add_records(self._batch[:1]))
+                except StoreError:
+                    await call_store(self.store.check())
+                    self._drop(WRITE_FAILED)
+                del self._batch[0]
+                self._settled += 1
+        self._settled += len(self._batch)
+        self._batch = []
+
+    async def _prune(self) -> None:
+        settings, now = self._settings, self._now()
+        records, sessions = (
+            now - days * DAY_SECONDS if days else 0.0
+            for days in (settings.keep_records_days, settings.keep_sessions_days)
+        )
+        async with asyncio.timeout(PRUNE_SECONDS):
+            await self.store.prune(records_before=records, sessions_before=sessions, max_bytes=settings.max_bytes)
+
+    async def _fail(self, message: str) -> None:
+        """Note that the store is unavailable, and wait before the next attempt."""
+        if not self.problem or not self._failures:
+            LOG.error("the store is unavailable, requests are answered without it: %s", self._describe(message))
+        self.problem = self._describe(message)
+        self._available.total = 0
+        self._note_progress()
+        pause = PAUSES[min(self._failures, len(PAUSES) - 1)]
+        self._failures += 1
+        if self._closing.is_set():
+            await asyncio.sleep(PAUSES[0])
+        else:
+            await wait_for_event(self._closing, pause)
+
+    def _succeed(self) -> None:
+        if self._failures:
+            LOG.warning("the store is available again")
+        self.problem, self._failures = "", 0
+        self._available.total = 1
+        self._note_progress()
+
+    def _note_progress(self) -> None:
+        self._progress.set()
+        self._progress = asyncio.Event()
+
+    def _describe(self, message: str) -> str:
+        return " ".join(redact(message, self._secrets).split())[:300] or "unknown reason"
+
+    # -- rows ----------------------------------------------------------------------------------------------------------
+
+    def _make_rows(self, queued: Sequence[QueuedRecord]) -> list[RecordRow]:
+        return [self._make_row(one) for one in queued]
+
+    def _make_row(self, queued: QueuedRecord) -> RecordRow:
+        record = queued.record
+        known = [text for text in (*self._secrets, queued.key) if len(text) >= SECRET_LENGTH]
+        known += [escaped for text in known if (escaped := json.dumps(text)[1:-1]) != text]
+        return RecordRow(
+            id=queued.id,
+            request_id=hide(record.request_id, known),
+            owner=queued.owner,
+            session=record.session,
+            time=queued.time,
+            wire=record.wire,
+            model=hide(record.model, known),
+            upstream=record.upstream,
+            status=record.status,
+            outcome=record.outcome,
+            data=hide(msgspec.json.encode(record).decode(), known).encode(),
+            bodies={kind: self._redact_body(kind, data, record, known) for kind, data in queued.bodies.items()},
+        )
+
+    def _redact_body(self, kind: str, data: bytes, record: Record, known: Sequence[str]) -> bytes:
+        text = data.decode("utf-8", "replace")
+        if kind == "model":
+            text = redact(text, known)
+        else:
+            streamed = kind == "answer" and record.stream
+            text = (redact_stream if streamed else redact_document)(text, known)
+        if len(data) >= self.body_limit:
+            text = text[:-CUT_TAIL]
+        shortened = text.encode("utf-8", "replace")[: self._settings.max_body_bytes]
+        return shortened.decode("utf-8", "ignore").encode()
+
+
+def has_problem(record: Record) -> bool:
+    """Whether a request failed, or a call of its answer was repaired, rejected or missed."""
+    missed = any(NEAR_MISS in ends for ends in record.outcomes.values())
+    return record.outcome != OK or bool(record.rejected or record.repairs) or missed
+
+
+def hide(text: str, known: Iterable[str]) -> str:
+    """Mask known secrets."""
+    for secret in known:
+        if secret in text:
+            text = text.replace(secret, MASK)
+    return text
+
+
+async def call_store(call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:
+    """The result of a call, which may not take long. Raises: StoreError."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await call
+    except TimeoutError:
+        raise StoreError(f"The store did not answer within {seconds:g} s.") from None
+
+
+async def wait_for_event(event: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
