@@ -35,7 +35,7 @@ from toolglot.gateway.experiment import Experiment
 from toolglot.gateway.outcomes import UNFINISHED, describe_failure
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT, CapabilitiesUnknown, Route, choose_route
 from toolglot.gateway.sessions.client_state import ClientState
-from toolglot.gateway.sessions.reasoning_signatures import TurnKey, find_turn, restore
+from toolglot.gateway.sessions.kept_reasoning import TurnKey, find_turn, restore
 from toolglot.gateway.sessions.recognition import make_chat_turn, recognise
 from toolglot.gateway.sessions.turns import ChatTurn, SessionTurn
 from toolglot.gateway.telemetry.log import RequestRecorder, redact

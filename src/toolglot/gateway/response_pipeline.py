@@ -27,7 +27,7 @@ from toolglot.gateway.exchange import Exchange, prepare
 from toolglot.gateway.experiment import DryRun
 from toolglot.gateway.outcomes import describe_failure, find_emptiness, redact_failure
 from toolglot.gateway.routing import NATIVE, RELAY, CapabilitiesUnknown, Route, takes_one_call
-from toolglot.gateway.sessions.reasoning_signatures import SignatureCollector
+from toolglot.gateway.sessions.kept_reasoning import ReasoningCollector
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.gateway.xml_delivery import XmlDelivery
 from toolglot.reading.reader import Reader
@@ -171,7 +171,7 @@ def open_steps(exchange: Exchange, streamed: bool) -> list[ResponseStep]:
         steps.append(ArgumentEscaper(exchange.guards, exchange.client_request.conversation.model, notes))
     if exchange.turn_key is not None:
         stored = exchange.client_state.open_signatures(exchange.route.upstream.base_url)
-        steps.append(SignatureCollector(stored, exchange.turn_key))
+        steps.append(ReasoningCollector(stored, exchange.turn_key))
     if exchange.chat_turn is not None:
         steps.append(exchange.chat_turn.answer)
     return steps

@@ -37,6 +37,11 @@ TOPICS: Final = (ROLLOUT_CHANGED, KEYS_CHANGED, FAILURES_CHANGED)
 """What ``Store.watch`` reports changes of."""
 
 
+def make_id(now: float, random: bytes) -> str:
+    """An id of a record or session that sorts by time: the milliseconds, then random bytes, in hexadecimal."""
+    return f"{int(now * 1000):012x}{random.hex()}"
+
+
 class RecordRow(Struct, frozen=True, kw_only=True):
     """One request. ``id`` sorts by time and is the cursor of queries; ``data`` is the complete record as JSON."""
 
@@ -66,7 +71,8 @@ class RecordQuery(Struct, frozen=True, kw_only=True):
 
 
 class SessionRow(Struct, frozen=True, kw_only=True):
-    """A conversation recognised across requests. ``client_session`` is the id that the client itself sent, if any."""
+    """A conversation recognised across requests. ``id`` sorts by the time of creation and is the cursor of queries;
+    ``client_session`` is the id that the client itself sent, if any."""
 
     id: str
     owner: bytes
@@ -80,7 +86,8 @@ class SessionRow(Struct, frozen=True, kw_only=True):
 
 class Chat(Struct, frozen=True, kw_only=True):
     """A conversation that a stateful upstream holds. ``account`` names upstream and account; ``head`` is the id of the
-    chat's latest message, empty while it is unknown (an answer was interrupted)."""
+    chat's latest message, empty while it is unknown (an answer was interrupted). Leases and turns update ``used``;
+    0 means now."""
 
     id: str
     account: str
@@ -93,6 +100,7 @@ class Chat(Struct, frozen=True, kw_only=True):
 
 class ChainNode(Struct, frozen=True, kw_only=True):
     """A position in a conversation: the keyed hash of all its messages up to there, and the session it belongs to.
+    Key, session, chat and message identify a node; adding it again changes nothing.
 
     With a stateful upstream, ``chat`` is the chat that holds the conversation up to this position, ``message`` the id
     of the message that the next one has to follow, ``context`` the hash of the system prompt and tools the chat has.
@@ -119,7 +127,7 @@ class FoundNode(Struct, frozen=True, kw_only=True):
     @property
     def is_head(self) -> bool:
         """Whether the node is the latest message of its chat."""
-        return self.chat is not None and self.chat.head == self.node.message
+        return self.chat is not None and self.chat.head != "" and self.chat.head == self.node.message
 
 
 class KeptValue(Struct, frozen=True, kw_only=True):
@@ -205,7 +213,7 @@ class Store(Protocol):
         ...
 
     async def add_nodes(self, nodes: Sequence[ChainNode]) -> None:
-        """Add nodes of sessions that exist."""
+        """Add nodes. Those of sessions or chats that do not exist (any more) are left out."""
         ...
 
     async def claim_node(self, node: ChainNode, answer: bytes) -> bool:
@@ -213,15 +221,21 @@ class Store(Protocol):
         ...
 
     async def add_chat(self, chat: Chat, holder: str, ttl: float) -> int:
-        """Add a new chat, leased to ``holder``. Returns the fencing token of the lease."""
+        """Add a new chat, leased to ``holder``. Returns the fencing token of the lease.
+
+        Raises: StoreError also if the session does not exist or the chat exists already.
+        """
         ...
 
     async def acquire_lease(self, chat_id: str, holder: str, ttl: float) -> int | None:
         """Lease a chat for ``ttl`` seconds. Returns the fencing token, which grows with every lease of the chat; None
-        if the chat is leased by somebody else or does not exist."""
+        if the chat is leased, even by the same holder, or does not exist. The name of the holder is for people."""
         ...
 
-    async def renew_lease(self, chat_id: str, token: int, ttl: float) -> bool: ...
+    async def renew_lease(self, chat_id: str, token: int, ttl: float) -> bool:
+        """Extend a lease to ``ttl`` seconds from now. Returns False if the token is no longer the current one; a lease
+        that has expired can be renewed until the chat is leased again."""
+        ...
 
     async def release_lease(self, chat_id: str, token: int) -> None:
         """Release a lease; without effect if the token is no longer the current one."""
@@ -229,12 +243,12 @@ class Store(Protocol):
 
     async def interrupt_chat(self, chat_id: str, token: int) -> bool:
         """The holder of the lease sends a message: the head is unknown from now on, until ``commit_turn``. Returns
-        False if the token is no longer the current one: then nothing may be sent."""
+        False if the lease has expired or the token is no longer the current one: then nothing may be sent."""
         ...
 
     async def commit_turn(self, nodes: Sequence[ChainNode], chat_id: str, head: str, token: int) -> bool:
-        """Add nodes of a chat and set its head, in one transaction, if the token is the current one. Returns whether
-        that happened."""
+        """Add nodes of a chat and set its head, in one transaction, if the token is the current one: the lease is not
+        released and the chat was not leased since. Returns whether that happened."""
         ...
 
     async def delete_chat(self, chat_id: str) -> None:
@@ -242,7 +256,8 @@ class Store(Protocol):
         ...
 
     async def expire_chats(self, unused_since: float, limit: int = 100) -> list[Chat]:
-        """Delete chats, with their nodes, that were not used since then. Returns them, to be deleted upstream."""
+        """Delete chats, with their nodes, that were not used since then and are not leased. Returns them, the longest
+        unused first, to be deleted upstream."""
         ...
 
     # -- kept values ---------------------------------------------------------------------------------------------------
@@ -273,12 +288,14 @@ class Store(Protocol):
 
     async def watch(self, changed: Callable[[str], None]) -> None:
         """Call ``changed(topic)`` on the event loop whenever another process changes one of ``TOPICS``, within a
-        second, until the store is closed."""
+        second, until the store is closed. All topics are reported at the start and after a failure of the store, so
+        that no change is missed; changes of this process may be reported, too."""
         ...
 
     # -- retention -----------------------------------------------------------------------------------------------------
 
     async def prune(self, *, records_before: float, sessions_before: float, max_bytes: int) -> int:
-        """Delete expired values and records and sessions that are older, then the oldest records until the store is
-        smaller than ``max_bytes``. Returns how many rows were deleted."""
+        """Delete expired values, records and sessions that are older, then the oldest records until the store is
+        smaller than ``max_bytes``. A session that has chats is kept: ``expire_chats`` comes first. Returns how many
+        rows were deleted."""
         ...

@@ -95,7 +95,7 @@ class _OpenCall:
     fragments: list[str] = field(default_factory=list)
 
 
-class SignatureCollector:
+class ReasoningCollector:
     """Stores the signatures of one answer, from the events delivered to the client."""
 
     def __init__(self, store: OwnedStore, turn: TurnKey) -> None:

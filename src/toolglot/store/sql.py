@@ -1,0 +1,87 @@
+"""What the engines have in common: operations as generators of queries, and where the SQL of the engines differs.
+
+An operation yields queries, receives their rows and returns its result. It does no input or output itself, so that both
+engines run the same operations: SQLite in a thread, PostgreSQL on the event loop, each in one transaction.
+
+Queries are written in SQL that both engines understand, with parameters ``$1``, ``$2``, ... ``CLOCK()`` is the
+engine's clock in seconds since 1970. ``FOR UPDATE`` and ``FOR KEY SHARE`` have no effect in SQLite, where only one
+process writes at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+MAX_ROWS: Final = 500
+"""Rows in one query; both engines limit the number of parameters."""
+
+Value: TypeAlias = str | bytes | int | float | None
+Row: TypeAlias = Sequence[Any]
+Result = TypeVar("Result")
+Made = TypeVar("Made")
+
+
+class Query(NamedTuple):
+    sql: str
+    values: Sequence[Value] = ()
+
+
+Steps: TypeAlias = Generator[Query, Sequence[Row], Result]
+
+
+class Engine(NamedTuple):
+    """The differences between the engines. What ``pattern`` finds in SQL is replaced, by nothing if there is no
+    replacement."""
+
+    name: str
+    pattern: re.Pattern[str]
+    replacements: Mapping[str, str]
+    find_table: str
+    lock_schema: str
+    report_change: str
+    count_bytes: str
+
+    def adapt(self, sql: str) -> str:
+        return self.pattern.sub(lambda found: self.replacements.get(found[0], ""), sql)
+
+
+def clean(value: Value) -> Value:
+    """The value as both engines can store it: PostgreSQL has no NUL in text, neither has lone surrogates."""
+    if not isinstance(value, str) or (value.isascii() and "\0" not in value):
+        return value
+    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def fill(count: int, first: int = 1) -> str:
+    """``$1, $2, ...``"""
+    return ", ".join(f"${number}" for number in range(first, first + count))
+
+
+def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]], ending: str = "") -> Steps[list[Row]]:
+    """Insert rows, many in one query. ``ending`` says what to do on a conflict, and what to return."""
+    returned: list[Row] = []
+    for start in range(0, len(rows), MAX_ROWS):
+        part = rows[start : start + MAX_ROWS]
+        places = ", ".join(f"({fill(len(columns), 1 + at * len(columns))})" for at in range(len(part)))
+        sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES {places} {ending}"
+        returned += yield Query(sql, [value for row in part for value in row])
+    return returned
+
+
+def select_in(sql: str, values: Iterable[Value], ending: str = "", first: Sequence[Value] = ()) -> Steps[list[Row]]:
+    """Run ``sql IN (values) ending``; ``first`` are the parameters in ``sql``.
+
+    The list has few different lengths, so that few statements are prepared.
+    """
+    wanted, found = list(dict.fromkeys(values)), list[Row]()
+    for start in range(0, len(wanted), MAX_ROWS):
+        part = wanted[start : start + MAX_ROWS]
+        part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
+        found += yield Query(f"{sql} IN ({fill(len(part), len(first) + 1)}) {ending}", (*first, *part))
+    return found
+
+
+def make(kind: Callable[..., Made], columns: Sequence[str], row: Row) -> Made:
+    return kind(**dict(zip(columns, row, strict=True)))

@@ -1,0 +1,172 @@
+"""A store on an SQL database: everything but the connection."""
+
+from __future__ import annotations
+
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final, ParamSpec, TypeVar
+
+from msgspec.structs import replace
+
+from toolglot.core import offload
+from toolglot.core.errors import StoreError
+from toolglot.store import operations
+from toolglot.store.interface import (
+    ChainNode,
+    Chat,
+    FailureRow,
+    FoundNode,
+    KeptValue,
+    KeyRow,
+    RecordQuery,
+    RecordRow,
+    SessionRow,
+)
+from toolglot.store.operations import BATCH
+from toolglot.store.sql import Engine, Steps
+
+LARGE_BODIES: Final = 1 << 14
+"""Bytes of bodies from which on they are compressed in a thread."""
+
+FOREVER: Final = float("inf")
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+class SqlStore(ABC):
+    """Runs the operations of ``store.operations``. ``Store`` documents the methods."""
+
+    engine: ClassVar[Engine]
+    is_shared: ClassVar[bool]
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+
+    @abstractmethod
+    async def _read(
+        self, operation: Callable[Params, Steps[Result]], *args: Params.args, **named: Params.kwargs
+    ) -> Result:
+        """Run an operation that only reads."""
+
+    @abstractmethod
+    async def _write(
+        self, operation: Callable[Params, Steps[Result]], *args: Params.args, **named: Params.kwargs
+    ) -> Result:
+        """Run an operation in one transaction; all of it happens, or nothing."""
+
+    async def check(self) -> None:
+        await self._write(operations.check)
+
+    async def add_records(self, records: Sequence[RecordRow]) -> None:
+        size = sum(len(body) for record in records for body in record.bodies.values())
+        await self._write(operations.add_records, await offload.run(size > LARGE_BODIES, operations.pack, records))
+
+    async def list_records(self, owner: bytes | None, query: RecordQuery) -> list[RecordRow]:
+        return await self._read(operations.list_records, owner, query)
+
+    async def get_record(self, owner: bytes | None, record_id: str) -> RecordRow | None:
+        found = await self._read(operations.get_record, owner, record_id)
+        if found is None:
+            return None
+        record, bodies = found
+        try:
+            large = sum(len(body) for _, body in bodies) > LARGE_BODIES
+            return replace(record, bodies=await offload.run(large, operations.unpack, bodies))
+        except zlib.error:
+            raise StoreError("the bodies of the record are damaged") from None
+
+    async def add_session(self, session: SessionRow, nodes: Sequence[ChainNode]) -> None:
+        await self._write(operations.add_session, session, nodes)
+
+    async def list_sessions(self, owner: bytes | None, limit: int, before: str = "") -> list[SessionRow]:
+        return await self._read(operations.list_sessions, owner, limit, before)
+
+    async def get_session(self, owner: bytes | None, session_id: str) -> SessionRow | None:
+        return await self._read(operations.get_session, owner, session_id)
+
+    async def delete_session(self, owner: bytes | None, session_id: str) -> list[Chat] | None:
+        return await self._write(operations.delete_session, owner, session_id)
+
+    async def find_nodes(self, keys: Sequence[bytes]) -> list[FoundNode]:
+        return await self._read(operations.find_nodes, keys) if keys else []
+
+    async def add_nodes(self, nodes: Sequence[ChainNode]) -> None:
+        await self._write(operations.add_nodes, nodes)
+
+    async def claim_node(self, node: ChainNode, answer: bytes) -> bool:
+        return await self._write(operations.claim_node, node, answer)
+
+    async def add_chat(self, chat: Chat, holder: str, ttl: float) -> int:
+        return await self._write(operations.add_chat, replace(chat, used=chat.used or self._now()), holder, ttl)
+
+    async def acquire_lease(self, chat_id: str, holder: str, ttl: float) -> int | None:
+        return await self._write(operations.acquire_lease, chat_id, holder, ttl)
+
+    async def renew_lease(self, chat_id: str, token: int, ttl: float) -> bool:
+        return await self._write(operations.renew_lease, chat_id, token, ttl)
+
+    async def release_lease(self, chat_id: str, token: int) -> None:
+        await self._write(operations.release_lease, chat_id, token)
+
+    async def interrupt_chat(self, chat_id: str, token: int) -> bool:
+        return await self._write(operations.interrupt_chat, chat_id, token)
+
+    async def commit_turn(self, nodes: Sequence[ChainNode], chat_id: str, head: str, token: int) -> bool:
+        return await self._write(operations.commit_turn, nodes, chat_id, head, token)
+
+    async def delete_chat(self, chat_id: str) -> None:
+        await self._write(operations.delete_chat, chat_id)
+
+    async def expire_chats(self, unused_since: float, limit: int = 100) -> list[Chat]:
+        return await self._write(operations.expire_chats, unused_since, limit)
+
+    async def keep(self, values: Sequence[KeptValue]) -> None:
+        if values:
+            await self._write(operations.keep, values)
+
+    async def find_kept(self, owner: bytes, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        return await self._read(operations.find_kept, owner, keys, self._now()) if keys else {}
+
+    async def save_failure(self, failure: FailureRow) -> None:
+        await self._write(operations.save_failure, self.engine, failure)
+
+    async def forget_failure(self, address: str, model: str) -> None:
+        await self._write(operations.forget_failure, self.engine, address, model)
+
+    async def list_failures(self) -> list[FailureRow]:
+        return await self._read(operations.list_failures)
+
+    async def save_rollout(self, rollout: bytes) -> int:
+        return await self._write(operations.save_rollout, self.engine, rollout)
+
+    async def load_rollout(self) -> tuple[int, bytes] | None:
+        return await self._read(operations.load_rollout)
+
+    async def save_key(self, key: KeyRow) -> None:
+        await self._write(operations.save_key, self.engine, key)
+
+    async def delete_key(self, name: str) -> bool:
+        return await self._write(operations.delete_key, self.engine, name)
+
+    async def list_keys(self) -> list[KeyRow]:
+        return await self._read(operations.list_keys)
+
+    async def prune(self, *, records_before: float, sessions_before: float, max_bytes: int) -> int:
+        deleted = await self._delete_all(operations.DELETE_VALUES, self._now())
+        deleted += await self._delete_all(operations.DELETE_RECORDS, records_before)
+        deleted += await self._delete_all(operations.DELETE_SESSIONS, sessions_before)
+        while await self._read(operations.count_bytes, self.engine) > max_bytes:
+            count = await self._write(operations.delete_batch, operations.DELETE_RECORDS, FOREVER)
+            deleted += count
+            if not count:
+                break
+        return deleted
+
+    async def _delete_all(self, sql: str, before: float) -> int:
+        """Delete rows in small transactions, so that other writers get their turn."""
+        deleted = count = await self._write(operations.delete_batch, sql, before)
+        while count == BATCH:
+            count = await self._write(operations.delete_batch, sql, before)
+            deleted += count
+        return deleted
