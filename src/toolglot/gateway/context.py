@@ -9,6 +9,7 @@ from uuid import UUID
 
 from toolglot.config import Settings
 from toolglot.gateway.routing import Capabilities
+from toolglot.gateway.sessions.ttl_store import Lookup
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.wires.protocol import Wire
 
@@ -42,7 +43,7 @@ class GatewayContext:
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class IncomingRequest:
     """A request as it arrived. ``path`` holds the named parts of its path and query, ``mode`` the mode that it asks for
-    in a header, ``key`` the client's API key."""
+    in a header, ``key`` the client's API key. ``lookup`` is set if the store may have values that are not in memory."""
 
     wire: Wire
     body: bytes
@@ -51,3 +52,4 @@ class IncomingRequest:
     mode: str = ""
     key: str = ""
     headers: Mapping[str, str] | None = None
+    lookup: Lookup | None = None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from msgspec.structs import replace
 
@@ -28,14 +29,14 @@ from toolglot.core.events import Event, Failed
 from toolglot.core.offload import LARGE_REQUEST
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
 from toolglot.gateway.capabilities.learned import LearnedFailure
-from toolglot.gateway.capabilities.profiles import SIGNED_CALLS, Rule
+from toolglot.gateway.capabilities.profiles import REASONING_MISSING, REASONING_RETURNED, SIGNED_CALLS, Rule
 from toolglot.gateway.capabilities.workarounds import adapt_reasoning, enforce_call, restrict_tools
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.experiment import Experiment
 from toolglot.gateway.outcomes import UNFINISHED, describe_failure
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT, CapabilitiesUnknown, Route, choose_route
 from toolglot.gateway.sessions.client_state import ClientState
-from toolglot.gateway.sessions.kept_reasoning import TurnKey, find_turn, restore
+from toolglot.gateway.sessions.kept_reasoning import KEEP_SIGNED, Keeping, TurnKey, find_turn, restore
 from toolglot.gateway.sessions.recognition import make_chat_turn, recognise
 from toolglot.gateway.sessions.turns import ChatTurn, SessionTurn
 from toolglot.gateway.telemetry.log import RequestRecorder, redact
@@ -47,17 +48,25 @@ from toolglot.wires.protocol import ClientRequest, Wire
 from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_not_carried, rename_tools
 
 
+class ValuesNeeded(Enum):
+    """The store may have values that a request needs."""
+
+    VALUES_NEEDED = 1
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Exchange:
     """What was decided about one request, and what its response needs to know of it.
 
     ``client_request`` and ``prompted`` have lost their messages: nothing reads these again, agent histories are long,
     and an open response must not hold them. ``tools`` are those that calls are read with, ``names`` maps their names to
-    the client's. ``turn_key`` is set if reasoning signatures are kept for the client. ``fallback`` is the conversation
-    to send as text if native tools fail; None once the client has received something. ``remaining_events`` yields, at
+    the client's. ``turn_key`` and ``keeping`` are set if reasoning is kept for the client. ``fallback`` is the
+    conversation to send again if the upstream refuses it, as text or with reasoning of earlier turns; None once the
+    client has received something. ``may_use_text``: it may be sent as text if native tools fail. ``remaining_events`` yields, at
     the end of a relayed response, the events that the recorder has not seen. ``session_turn`` recognises the
-    conversation; ``chat_turn`` is set, instead of ``upstream_body``, if the upstream is stateful. ``before_end`` is
-    awaited before the client gets the end of the response.
+    conversation; ``chat_turn`` is set, instead of ``upstream_body``, if the upstream is stateful. ``before_end`` are
+    called and awaited before the client gets the end of the response. ``keeps_values``: later requests may need
+    something of this one.
     """
 
     wire: Wire
@@ -77,13 +86,15 @@ class Exchange:
     guards: tuple[str, ...] = ()
     prompted: PromptedConversation | None = None
     turn_key: TurnKey | None = None
+    keeping: Keeping = KEEP_SIGNED
     fallback: Conversation | None = None
+    may_use_text: bool = False
     upstream_body: bytes = b""
     quotations: Quotations = NO_QUOTATIONS
     remaining_events: Callable[[], Iterable[Event]] | None = None
     session_turn: SessionTurn | None = None
     chat_turn: ChatTurn | None = None
-    before_end: Callable[[], Awaitable[None]] | None = None
+    before_end: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     same_wire: bool = field(init=False)
     streamed: bool = field(init=False)
     stream_type: str = field(init=False)
@@ -92,6 +103,10 @@ class Exchange:
         self.same_wire = self.wire.name == self.upstream_wire.name
         self.streamed = self.client_request.stream
         self.stream_type = self.client_request.stream_type or self.wire.stream_type
+
+    @property
+    def keeps_values(self) -> bool:
+        return self.client_request.on_complete is not None or self.turn_key is not None
 
     @property
     def settings(self) -> Settings:
@@ -132,7 +147,7 @@ class Exchange:
         body, self.upstream_body = self.upstream_body, b""
         return body
 
-    # -- fallback from native tools to text ----------------------------------------------------------------------------
+    # -- asking again: with tools as text, or with reasoning -----------------------------------------------------------
 
     def commit(self) -> None:
         """The client has received a part of the response: from now on the upstream is not asked again."""
@@ -141,21 +156,27 @@ class Exchange:
             self.chat_turn.may_retry = False
 
     def may_ask_again(self, error: ToolglotError) -> bool:
-        """Whether the upstream may be asked again after this error: with tools as text, or in another chat."""
+        """Whether the upstream may be asked again after this error: with tools as text, with reasoning of earlier
+        turns, or in another chat."""
         if self.chat_turn is not None:
             return self.chat_turn.may_retry
-        return self.fallback is not None and bool(self._judge(error))
+        kind = self._judge(error) if self.fallback is not None else ""
+        return bool(kind) and (self.may_use_text or kind == REASONING_MISSING)
 
     def fall_back(self, error: ToolglotError) -> bool:
-        """Encode the request again, with tools as text, if this error means that native tools do not work. The failure
-        is learned even if it is too late for that. Returns whether there is a new request to send."""
+        """Encode the request again, if this error means that native tools do not work: with tools as text; or that
+        reasoning of earlier turns is missing: with reasoning. The failure is learned even if it is too late for that.
+        Returns whether there is a new request to send."""
         fallback, self.fallback = self.fallback, None
-        kind = self._judge(error) if self.route.can_fall_back else ""
-        if not kind:
+        kind = self._judge(error)
+        if kind == REASONING_MISSING and self.route.tool_mode is NATIVE:
+            self._learn(kind, error)
+            return fallback is not None and _encode_with_reasoning(self, fallback)
+        if not kind or not self.route.can_fall_back:
             return False
         failure = self._learn(kind, error)
         self.recorder.count(NATIVE_CALLS, kind)
-        if fallback is None:
+        if fallback is None or not self.may_use_text:
             return False
         self.route = self.experiment.enter(self.route.fall_back(failure))
         _record_route(self)
@@ -214,15 +235,19 @@ class Exchange:
 # -- preparing a request -----------------------------------------------------------------------------------------------
 
 
-def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | CapabilitiesUnknown:
+def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | CapabilitiesUnknown | ValuesNeeded:
     """Decode a request, choose its route and encode it for the upstream.
 
     Returns ``CapabilitiesUnknown`` if the route depends on what the upstream supports: ask the upstream, then prepare
-    the request again. Raises: RequestError if the request is malformed or cannot be sent to its upstream.
+    the request again. Returns ``ValuesNeeded`` if the store may have values that it needs: load those that
+    ``request.lookup`` misses, then prepare the request again. Raises: RequestError if the request is malformed or
+    cannot be sent to its upstream.
     """
     settings, recorder = context.settings, request.recorder
-    state = ClientState(context.capabilities.store, request.key)
+    state = ClientState(context.capabilities.store, request.key, request.lookup)
     body = state.expand(request.wire, request.body, settings.limits.body_bytes)
+    if state.misses_values():
+        return ValuesNeeded.VALUES_NEEDED
     client_request = _decode(request, body, settings)
     conversation = client_request.conversation
     recorder.model = conversation.model
@@ -253,9 +278,12 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | Cap
     )
     _record_route(exchange)
     conversation = _cross_wires(exchange, conversation)
-    if route.can_fall_back and experiment.admits(XML if session else READING):
-        exchange.fallback = conversation
+    exchange.may_use_text = route.can_fall_back and experiment.admits(XML if session else READING)
     exchange.upstream_body = _encode(exchange, conversation, body)
+    if state.misses_values():
+        return ValuesNeeded.VALUES_NEEDED
+    if exchange.may_use_text or _may_lack_reasoning(exchange, conversation):
+        exchange.fallback = conversation
     exchange.quotations = _find_quotations(exchange, conversation)
     recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)
     if client_request.may_be_referenced:
@@ -399,21 +427,21 @@ def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedCo
 
 
 def _encode_natively(exchange: Exchange, conversation: Conversation) -> bytes:
+    conversation = _restore_reasoning(exchange, conversation)
     if exchange.xml_session is not None and exchange.route.tool_mode is not RELAY:
         conversation = exchange.xml_session.to_native(conversation)
-    conversation = _match_results(exchange, _restore_signatures(exchange, conversation))
-    conversation = _apply_workarounds(exchange, conversation)
+    conversation = _apply_workarounds(exchange, _match_results(exchange, conversation))
     conversation, exchange.names = rename_tools(conversation, exchange.upstream_wire.tool_name_pattern)
     exchange.tools = _list_readable(exchange, conversation.tools)
     return _encode_for_wire(exchange, conversation)
 
 
 def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
-    """The client's own bytes, unless they lack signatures or the upstream does not support the tool choice."""
+    """The client's own bytes, unless they lack reasoning or the upstream does not support the tool choice."""
     route = exchange.route
     if route.tool_mode is NATIVE:
-        signed = _restore_signatures(exchange, conversation)
-        narrowed = restrict_tools(signed, _find_rule(exchange)) if signed.choice != ToolChoice() else signed
+        restored = _restore_reasoning(exchange, conversation)
+        narrowed = restrict_tools(restored, _find_rule(exchange)) if restored.choice != ToolChoice() else restored
         if narrowed is not conversation:
             return _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
     return exchange.wire.adapt_request(body, route.model.model, without_tools=route.mode == "off")
@@ -450,22 +478,56 @@ def _apply_workarounds(exchange: Exchange, conversation: Conversation) -> Conver
 
 
 def _find_rule(exchange: Exchange) -> Rule:
-    route = exchange.route
-    return route.rule or exchange.context.capabilities.guess_rule(route.upstream, route.model.model)
+    route, capabilities = exchange.route, exchange.context.capabilities
+    rule = route.rule or capabilities.guess_rule(route.upstream, route.model.model)
+    return capabilities.add_learned(rule, route.upstream, route.model.model)
 
 
-def _restore_signatures(exchange: Exchange, conversation: Conversation) -> Conversation:
-    """Put back reasoning signatures that the client's wire cannot carry. They are stored by client key and upstream."""
+def _restore_reasoning(exchange: Exchange, conversation: Conversation) -> Conversation:
+    """Put back reasoning and signatures that the client did not send. They are kept by client key and upstream."""
+    keeping = _choose_keeping(exchange)
+    if not (keeping.signed or keeping.unsigned):
+        return conversation
+    exchange.turn_key, exchange.keeping = find_turn(conversation.messages), keeping
+    if not (keeping.signed or keeping.returned):  # the upstream has not asked for it so far
+        return conversation
+    kept = exchange.client_state.open_reasoning(exchange.route.upstream.base_url)
+    restored = restore(conversation.messages, kept, keeping)
+    return conversation if restored == conversation.messages else replace(conversation, messages=restored)
+
+
+def _choose_keeping(exchange: Exchange) -> Keeping:
+    """Which reasoning is kept. Reasoning that the upstream is not known to want back is kept in memory only: it may
+    still refuse the next request for lack of it."""
     wire = exchange.upstream_wire
+    quirks = _find_rule(exchange).quirks if wire.reasoning_fields else ()
     signs = wire.models_sign_reasoning and not exchange.same_wire
     if wire.reasoning_fields:  # without an agreed field for signatures only some servers sign
-        signs = SIGNED_CALLS in _find_rule(exchange).quirks
-    if exchange.wire.client_returns_signatures or not signs:
-        return conversation
-    exchange.turn_key = find_turn(conversation.messages)
-    stored = exchange.client_state.open_signatures(exchange.route.upstream.base_url)
-    restored = restore(conversation.messages, stored)
-    return conversation if restored == conversation.messages else replace(conversation, messages=restored)
+        signs = SIGNED_CALLS in quirks
+    return Keeping(
+        signed=signs and not exchange.wire.client_returns_signatures,
+        unsigned=bool(wire.reasoning_fields) and exchange.route.tool_mode is NATIVE,
+        returned=REASONING_RETURNED in quirks,
+    )
+
+
+def _may_lack_reasoning(exchange: Exchange, conversation: Conversation) -> bool:
+    """Whether the upstream may refuse a request because the client has dropped reasoning that is known here."""
+    keeping = exchange.keeping
+    return keeping.unsigned and not keeping.returned and any(message.calls for message in conversation.messages)
+
+
+def _encode_with_reasoning(exchange: Exchange, conversation: Conversation) -> bool:
+    """Encode the request again, with the reasoning that the upstream has missed. Returns False if none is known."""
+    restored = _restore_reasoning(exchange, conversation)
+    if restored is conversation:
+        return False
+    exchange.recorder.notes.append("asked again with the reasoning of earlier turns")
+    if exchange.same_wire and exchange.xml_session is None and exchange.mapping is None:
+        exchange.upstream_body = _encode_for_wire(exchange, _apply_workarounds(exchange, restored))
+    else:
+        exchange.upstream_body = _encode_natively(exchange, conversation)
+    return True
 
 
 def _encode_for_wire(exchange: Exchange, conversation: Conversation) -> bytes:

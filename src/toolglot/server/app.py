@@ -64,6 +64,10 @@ DOUBLED_PREFIX = re.compile(r"^(?:/v1)+(?=/(?:v1|v1beta|api)/)")
 CLIENT_CLOSED_REQUEST = 499
 """The status recorded when the client disconnected; it is never sent."""
 
+MAX_PREPARATIONS = 5
+"""A request is prepared again after discovery and after each of at most three loads: an item, the answer that the item
+belongs to, the reasoning of its steps."""
+
 FLUSH_SECONDS = 5.0
 """Seconds that records have to be stored at shutdown."""
 
@@ -206,9 +210,9 @@ class Gateway:
             status = note_error(recorder, error, wire)
             raise
         except RecursionError:
-            error = depth_error(body)
-            status = note_error(recorder, error, wire)
-            raise error from None
+            too_deep = depth_error(body)
+            status = note_error(recorder, too_deep, wire)
+            raise too_deep from None
         except asyncio.CancelledError:
             if (reason := request.interruption) is not None:
                 status = note_error(recorder, reason, wire)
@@ -271,22 +275,27 @@ class Gateway:
     async def open_exchange(
         self, wire: Wire, body: bytes, request: Request, recorder: RequestRecorder, mode: str
     ) -> Exchange:
-        """Decode and route the request; first discover what its upstream can do, if that is unknown."""
+        """Decode and route the request; first discover what its upstream can do, and load kept values from the store,
+        if it depends on them."""
         path = {**request.query, **request.path_params}
-        incoming = IncomingRequest(wire, body, recorder, path, mode, request.key, request.headers)
+        kept, lookup = self.kept, Lookup() if self.kept is not None else None
+        incoming = IncomingRequest(wire, body, recorder, path, mode, request.key, request.headers, lookup)
         large = len(body) >= offload.LARGE_REQUEST
         prepared = partial(prepare_with_tools if large else prepare, incoming, self.context)
-        exchange = await offload.run(large, prepared)
-        if isinstance(exchange, CapabilitiesUnknown):
-            upstream = exchange.upstream
-            recorder.notes.clear()
-            headers = self.upstream_headers(upstream, request.key, request.id)
-            await self.discovery.discover(upstream, exchange.model, headers)
+        for _ in range(MAX_PREPARATIONS):
             exchange = await offload.run(large, prepared)
-        if isinstance(exchange, CapabilitiesUnknown):
-            LOG.error("the capabilities of upstream %r are unknown after discovery", exchange.upstream.name)
-            raise InternalError(INTERNAL_ERROR)
-        return exchange
+            if isinstance(exchange, Exchange):
+                if kept is not None and kept.shared and exchange.keeps_values:
+                    exchange.before_end.append(kept.flush)
+                return exchange
+            recorder.notes.clear()
+            if isinstance(exchange, CapabilitiesUnknown):
+                headers = self.upstream_headers(exchange.upstream, request.key, request.id)
+                await self.discovery.discover(exchange.upstream, exchange.model, headers)
+            elif kept is not None and lookup is not None:
+                await kept.load(lookup)
+        LOG.error("request %s needs more than its upstream and the store told", request.id)
+        raise InternalError(INTERNAL_ERROR)
 
     def upstream_headers(self, upstream: Upstream, client_key: str, request_id: str = "") -> dict[str, str]:
         """The headers of a request to an upstream. An upstream without a key gets the client's, if the gateway itself

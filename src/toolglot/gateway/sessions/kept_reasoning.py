@@ -1,19 +1,21 @@
-"""Reasoning signatures for clients whose wire has no field for them: stored with an answer, restored in the history.
+"""Reasoning that clients do not send back: kept with an answer, restored in the history.
 
-Strategy. A signature belongs to the step that it precedes: a call, or the text of an answer without calls. It is stored
-under that step, together with the signed reasoning, and the client never sees it. When the client sends the step again
-in its history, reasoning and signature are inserted before it. A step is recognised by the id of the call or, for
+Strategy. Some upstreams want the reasoning of earlier steps back, or its signatures; the wires of many clients have no
+field for them, and many clients drop them. Reasoning belongs to the step that it precedes: a call, or the text of an
+answer without calls. It is kept under that step. When the client sends the step again in its history, the reasoning is
+inserted before it, unless the client has sent reasoning itself. A step is recognised by the id of the call or, for
 clients without ids, by its position in the conversation (the last user message, and the number of answers since); in
-both cases name and arguments must be the same. A step that is not recognised is sent without signatures, and its wire
+both cases name and arguments must be the same. A step that is not recognised is sent without reasoning, and its wire
 decides what to send instead.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from functools import partial
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,13 +31,23 @@ from toolglot.core.events import (
     ReasoningSigned,
     TextDelta,
 )
+from toolglot.gateway.sessions.kept_values import KeptReasoning, Thoughts
 from toolglot.gateway.sessions.ttl_store import Key, OwnedStore, digest
 
-Thoughts: TypeAlias = tuple[tuple[Reasoning, bool], ...]
-"""Signed reasoning; for each, whether it precedes the text (before the call or, without a call, all text)."""
+MAX_CHARS: Final = 1 << 19
+"""Reasoning of a step that is longer is not kept."""
 
-Kept: TypeAlias = tuple[tuple[bytes, ...], Thoughts]
-"""The hashes by which the step is recognised, and the signed reasoning before it."""
+
+class Keeping(Struct, frozen=True):
+    """Which reasoning is kept: signed, unsigned. ``returned``: the upstream wants unsigned reasoning back; else it is
+    kept in memory only."""
+
+    signed: bool = True
+    unsigned: bool = False
+    returned: bool = False
+
+
+KEEP_SIGNED: Final = Keeping()
 
 
 class TurnKey(Struct, frozen=True):
@@ -68,20 +80,17 @@ def find_turn(messages: Iterable[Message]) -> TurnKey:
     return turn
 
 
-def _describe(call: ToolCall) -> bytes:
-    return digest(call.name, call.arguments)
-
-
-def _describe_normalised(call: ToolCall) -> bytes:
-    """A hash of a call that does not depend on how its arguments are formatted."""
+def _describe_call(call: ToolCall) -> tuple[bytes, ...]:
+    """Hashes of a call; the second one does not depend on how its arguments are formatted."""
+    exact = digest(call.name, call.arguments)
     try:
-        return digest(call.name, json.dumps(json.loads(call.arguments or "{}"), sort_keys=True))
+        return exact, digest(call.name, json.dumps(json.loads(call.arguments or "{}"), sort_keys=True))
     except (ValueError, RecursionError):
-        return _describe(call)
+        return (exact,)
 
 
-def _describe_text(text: str) -> bytes:
-    return digest(text.strip())
+def _describe_text(text: str) -> tuple[bytes, ...]:
+    return (digest(text.strip()),)
 
 
 # -- storing: from an answer -------------------------------------------------------------------------------------------
@@ -96,18 +105,20 @@ class _OpenCall:
 
 
 class ReasoningCollector:
-    """Stores the signatures of one answer, from the events delivered to the client."""
+    """Keeps the reasoning of one answer, from the events delivered to the client."""
 
-    def __init__(self, store: OwnedStore, turn: TurnKey) -> None:
+    def __init__(self, store: OwnedStore, turn: TurnKey, keeping: Keeping = KEEP_SIGNED) -> None:
         self.store = store
         self.turn = turn
+        self.keeping = keeping
         self.reasoning: list[str] = []
-        self.signed: list[tuple[Reasoning, int]] = []
+        self.reasoning_at = 0
+        self.thoughts: list[tuple[Reasoning, int]] = []
         self.texts: list[str] = []
         self.calls: dict[int, _OpenCall] = {}
 
     def feed(self, events: list[Event]) -> list[Event]:
-        """Store the signatures in these events; returns the same events."""
+        """Keep the reasoning in these events; returns the same events."""
         self.observe(events)
         return events
 
@@ -118,75 +129,86 @@ class ReasoningCollector:
                     self.texts.append(text)
                 case ReasoningDelta(text=text):
                     self.reasoning.append(text)
+                    self.reasoning_at = len(self.texts)
                 case ReasoningSigned(signature=signature, kind=kind):
-                    self.signed.append((Reasoning("".join(self.reasoning), signature, kind), len(self.texts)))
-                    self.reasoning.clear()
+                    if self.keeping.signed:
+                        thought = Reasoning("".join(self.reasoning), signature, kind)
+                        self.thoughts.append((thought, len(self.texts)))
+                        self.reasoning.clear()
                 case CallStarted(index=index, id=call_id, name=name):
-                    self.calls[index] = _OpenCall(call_id, name, self.take_signed())
+                    self.calls[index] = _OpenCall(call_id, name, self.take_thoughts())
                 case CallArguments(index=index, fragment=fragment) if index in self.calls:
                     self.calls[index].fragments.append(fragment)
                 case CallEnded(index=index) if index in self.calls:
                     ended = self.calls.pop(index)
                     if ended.thoughts:
                         call = ToolCall(ended.id, ended.name, "".join(ended.fragments))
-                        step = _describe(call), _describe_normalised(call)
-                        self.keep(ended.thoughts, step, self.turn.keys_of(ended.id, index))
+                        self.keep(ended.thoughts, _describe_call(call), self.turn.keys_of(ended.id, index))
                 case Finished():
-                    self.keep(self.take_signed(), (_describe_text("".join(self.texts)),), [self.turn.key])
+                    self.keep(self.take_thoughts(), _describe_text("".join(self.texts)), [self.turn.key])
 
-    def take_signed(self) -> Thoughts:
-        """The signed reasoning that belongs to no step yet."""
-        taken = tuple((thought, at < len(self.texts)) for thought, at in self.signed)
-        self.signed.clear()
+    def take_thoughts(self) -> Thoughts:
+        """The reasoning that belongs to no step yet."""
+        if self.reasoning and self.keeping.unsigned:
+            self.thoughts.append((Reasoning("".join(self.reasoning)), self.reasoning_at))
+        taken = tuple((thought, at < len(self.texts)) for thought, at in self.thoughts)
+        self.thoughts.clear()
         self.reasoning.clear()
         return taken
 
     def keep(self, thoughts: Thoughts, step: tuple[bytes, ...], keys: Iterable[Key]) -> None:
-        kept: Kept = (step, thoughts)
         size = sum(len(thought.text) + len(thought.signature) for thought, _ in thoughts)
-        if thoughts:
-            for key in keys:
-                self.store.keep(key, kept, size)
+        if not thoughts or size > MAX_CHARS:
+            return
+        durable = self.keeping.returned or any(thought.signature for thought, _ in thoughts)
+        for key in keys:
+            self.store.keep(key, KeptReasoning(step, thoughts), size, durable=durable)
 
 
 # -- restoring: into the history ---------------------------------------------------------------------------------------
 
 
-def restore(messages: Sequence[Message], store: OwnedStore) -> tuple[Message, ...]:
-    """The messages with the signed reasoning that is stored for them."""
+def restore(messages: Sequence[Message], store: OwnedStore, keeping: Keeping = KEEP_SIGNED) -> tuple[Message, ...]:
+    """The messages with the reasoning that is kept for them; equal ones if there is none."""
     turn, restored = TurnKey(), []
     for message in messages:
-        restored.append(_restore(message, turn, store) if message.role == "assistant" else message)
+        restored.append(_restore(message, turn, store, keeping) if message.role == "assistant" else message)
         turn = turn.after(message)
     return tuple(restored)
 
 
-def _restore(message: Message, turn: TurnKey, store: OwnedStore) -> Message:
+def _restore(message: Message, turn: TurnKey, store: OwnedStore, keeping: Keeping) -> Message:
+    has_reasoning = any(isinstance(part, Reasoning) and part.text for part in message.parts)
+    if has_reasoning and not keeping.signed:
+        return message
     own = [part for part in message.parts if not isinstance(part, Reasoning)]
     steps: list[Part] = []
     start = number = 0  # of the step, which is a call with the text before it
     for part in own:
         if isinstance(part, ToolCall):
-            steps[start:] = _surround(steps[start:], _find_call(store, part, turn.keys_of(part.id, number)))
+            kept = _find(store, turn.keys_of(part.id, number), partial(_describe_call, part))
+            steps[start:] = _surround(steps[start:], kept, has_reasoning)
             number += 1
         steps.append(part)
         start = len(steps) if isinstance(part, ToolCall) else start
     if not message.calls and message.text:
-        kept: Kept | None = store.find(turn.key)
-        if kept is not None and _describe_text(message.text) in kept[0]:
-            steps = _surround(steps, kept[1])
+        steps = _surround(steps, _find(store, [turn.key], partial(_describe_text, message.text)), has_reasoning)
     return replace(message, parts=tuple(steps)) if len(steps) > len(own) else message
 
 
-def _surround(parts: Sequence[Part], thoughts: Thoughts) -> list[Part]:
-    """The parts, between the reasoning that precedes the text and the reasoning that follows it."""
+def _surround(parts: Sequence[Part], thoughts: Thoughts, has_reasoning: bool) -> list[Part]:
+    """The parts, between the reasoning that precedes the text and the reasoning that follows it. Without signatures,
+    the client's own reasoning is preferred."""
+    if has_reasoning and not any(thought.signature for thought, _ in thoughts):
+        return list(parts)
     early = [thought for thought, before_text in thoughts if before_text]
     return [*early, *parts, *(thought for thought, before_text in thoughts if not before_text)]
 
 
-def _find_call(store: OwnedStore, call: ToolCall, keys: Iterable[Key]) -> Thoughts:
+def _find(store: OwnedStore, keys: Iterable[Key], describe: Callable[[], tuple[bytes, ...]]) -> Thoughts:
+    """The reasoning of a step, if it is the same step."""
     for key in keys:
-        kept: Kept | None = store.find(key)
-        if kept is not None and (_describe(call) in kept[0] or _describe_normalised(call) in kept[0]):
-            return kept[1]
+        kept: KeptReasoning | None = store.find(key)
+        if kept is not None and any(step in kept.steps for step in describe()):
+            return kept.thoughts
     return ()
