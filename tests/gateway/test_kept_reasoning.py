@@ -28,7 +28,7 @@ from toolglot.core.events import (
 )
 from toolglot.gateway.sessions.kept_reasoning import ReasoningCollector, TurnKey, find_turn, restore
 from toolglot.gateway.sessions.ttl_store import OVERHEAD, TtlStore, digest
-from toolglot.wires import all_wires
+from toolglot.wires import all_wires, client_wires
 from toolglot.wires.anthropic_messages.ids import REDACTED, write_signature
 from toolglot.wires.gemini.field_names import NO_SIGNATURE
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
@@ -39,9 +39,9 @@ OTHER = "c2VhbCB0d28="
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 TOOLS = (Tool("read", "Read a file", SCHEMA), Tool("write", "Write a file", SCHEMA))
 QUESTION = Message("user", (Text("What is this?"),))
-SEALING = sorted(name for name, wire in all_wires().items() if wire.models_sign_reasoning)
-CARRYING = {name for name, wire in all_wires().items() if wire.client_returns_signatures}
-PAIRS = [(client, upstream) for client in sorted(all_wires()) for upstream in SEALING if client != upstream]
+SEALING = sorted(name for name, wire in client_wires().items() if wire.models_sign_reasoning)
+CARRYING = {name for name, wire in client_wires().items() if wire.client_returns_signatures}
+PAIRS = [(client, upstream) for client in sorted(client_wires()) for upstream in SEALING if client != upstream]
 
 SEALED: dict[str, Callable[[str], list[Event]]] = {
     "call": lambda kind: [ReasoningDelta("Hm."), ReasoningSigned(SEAL, kind), *call(0)],
@@ -238,7 +238,7 @@ GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("name", SEALED)
-@pytest.mark.parametrize("client", sorted(all_wires()))
+@pytest.mark.parametrize("client", sorted(client_wires()))
 def test_signatures_of_a_chat_server_come_back(client: str, name: str, stream: bool) -> None:
     """Whether the client keeps them, as newer packages do, or not."""
     line = Line(client, "openai_chat", base_url=GOOGLE)
@@ -294,7 +294,7 @@ def test_what_only_some_chat_servers_say_is_carried(stream: bool) -> None:
     exchange = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
     told = line.answer(exchange, [ProviderEvent("openai_chat", details), TextDelta("Hi"), Finished("stop")])
     assert [event for event in told if isinstance(event, ProviderEvent)] == [ProviderEvent("openai_chat", details)]
-    for client in sorted(set(all_wires()) - {"openai_chat"}):
+    for client in sorted(set(client_wires()) - {"openai_chat"}):
         line = Line(client, "openai_chat")
         exchange = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
         told = line.answer(exchange, [ProviderEvent("openai_chat", details), TextDelta("Hi"), Finished("stop")])

@@ -25,10 +25,10 @@ from toolglot.core.events import (
     merge_deltas,
 )
 from toolglot.gateway.exchange import Exchange
-from toolglot.wires import all_wires
+from toolglot.wires import all_wires, client_wires
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
-WIRES = sorted(all_wires())
+WIRES = sorted(client_wires())
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = Tools(Tool(name, "", SCHEMA) for name in ("read", "write"))
 DONE = Finished("stop", USAGE)

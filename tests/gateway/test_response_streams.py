@@ -22,10 +22,10 @@ from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.server.upstream.discovery import load_capabilities
-from toolglot.wires import all_wires
+from toolglot.wires import all_wires, client_wires
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
-WIRES = sorted(all_wires())
+WIRES = sorted(client_wires())
 SETTINGS = load({"base_url": "http://127.0.0.1:1/v1", "state_dir": "none"}, {})
 LONG: list[Event] = [ReasoningDelta("Hm."), *(TextDelta(f"word {number} ä ") for number in range(300))]
 

@@ -17,7 +17,7 @@ from toolglot.core.conversation import Conversation, Tool
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta
 from toolglot.sim import Answer as Says
 from toolglot.sim import ScriptedAnswer, SimCall, SimOptions
-from toolglot.wires import all_wires
+from toolglot.wires import all_wires, client_wires
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 EDITOR = "str_replace_based_edit_tool"
@@ -161,7 +161,7 @@ def test_a_client_of_the_messages_wire_that_declares_the_editor_by_its_type(
     run(agree)
 
 
-@pytest.mark.parametrize("wire", sorted(all_wires()))
+@pytest.mark.parametrize("wire", sorted(client_wires()))
 @pytest.mark.parametrize("streamed", [False, True])
 def test_an_upstream_of_any_wire_is_offered_the_tools_of_its_model(wire: str, streamed: bool) -> None:
     """Also the client's own wire, where nothing would have been written anew without a mapping."""

@@ -29,13 +29,13 @@ from toolglot.core.events import CallStarted, Event, Failed, Finished, TextDelta
 from toolglot.gateway.capabilities.profiles import BUILT_IN, QUIRKS, THOUGHTS, Rule, load_profiles
 from toolglot.gateway.capabilities.workarounds import FIELDS, adapt_reasoning, restrict_tools
 from toolglot.server.upstream import embedded as local
-from toolglot.wires import all_wires
+from toolglot.wires import client_wires
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 READ, WRITE, LIST = (Tool(name, f"To {name}", SCHEMA) for name in ("read", "write", "list"))
 TOOLS = (READ, WRITE, LIST)
 ASKED = Message("user", (Text("go"),))
-WIRES = sorted(all_wires())
+WIRES = sorted(client_wires())
 UNCHOSEN = sorted(set(WIRES) - {"ollama"})
 """Wires on which a client can choose."""
 

@@ -17,7 +17,7 @@ from support.wiring import USAGE
 
 from toolglot.core.conversation import Conversation, Message, Text, Tool
 from toolglot.core.events import CallStarted, Event, Finished, ReasoningDelta, TextDelta
-from toolglot.wires import all_wires, wire_names
+from toolglot.wires import all_wires, client_wires
 
 
 def declare(name: str, required: tuple[str, ...] = (), **types: str) -> Tool:
@@ -40,7 +40,7 @@ TOOLS = (
     declare("get_time"),
 )
 ASKED = Conversation("m", (Message("user", (Text("Go on."),)),), TOOLS)
-PAIRS = list(product(wire_names(), wire_names()))
+PAIRS = list(product(client_wires(), client_wires()))
 Calls = tuple[tuple[str, dict[str, Any]], ...]
 
 
@@ -218,7 +218,7 @@ UNCUT = {"no reason at all", "a failure in the middle"}
 
 
 @pytest.mark.parametrize("name", STREAMS)
-@pytest.mark.parametrize("before", wire_names())
+@pytest.mark.parametrize("before", client_wires())
 def test_what_a_server_streams(before: str, name: str) -> None:
     """Every call is told once, with an id of its own, and the reason is the true one."""
     chunks, text, calls, end = STREAMS[name]

@@ -19,7 +19,7 @@ from toolglot.core.errors import OverloadError, RateLimitError
 from toolglot.gateway.telemetry.metrics import Metrics
 from toolglot.server.admission import MINUTE, Admission
 from toolglot.sim import SimOptions
-from toolglot.wires import all_wires
+from toolglot.wires import all_wires, client_wires
 
 SLOW = SimOptions(latency=500)
 STREAMED = ASK | {"stream": True}
@@ -162,7 +162,7 @@ async def test_each_key_has_a_rate_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("wire", sorted(all_wires()))
+@pytest.mark.parametrize("wire", sorted(client_wires()))
 @awaited
 async def test_refusals_are_told_in_the_words_of_the_client(wire: str, stream: bool) -> None:
     spoken = all_wires()[wire]

@@ -19,7 +19,7 @@ from wires.test_wire_matrix import ask, sum_up
 from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool, ToolCall, ToolResult
 from toolglot.core.events import Event, Finished, TextDelta, check_order
 from toolglot.server.upstream import embedded as local
-from toolglot.wires import all_wires, wire_names
+from toolglot.wires import all_wires, client_wires
 
 pytestmark = needs_model
 
@@ -60,7 +60,7 @@ def check(told: list[Event], behind: str) -> None:
 
 
 @pytest.mark.parametrize("behind", SPOKEN)
-@pytest.mark.parametrize("before", wire_names())
+@pytest.mark.parametrize("before", client_wires())
 def test_answers_of_a_real_server(before: str, behind: str, base_url: str) -> None:
     """Without tools: passed on where both ends speak one wire, translated elsewhere. With tools and results: read."""
     plain = Conversation("m", (HELLO,), limits=LIMITS)
@@ -123,7 +123,7 @@ def test_an_error_of_the_server_is_told_on_every_wire(base_url: str) -> None:
     async def compare() -> None:
         for behind in SPOKEN:
             async with gateway(base_url=base_url, upstream={"wire": behind}) as gate:
-                for before in wire_names():
+                for before in client_wires():
                     for streamed in (True, False):
                         [failed] = await ask(gate, all_wires()[before], long, streamed)
                         assert "context" in failed.message or "exceed" in failed.message, (before, behind, failed)  # type: ignore[union-attr]

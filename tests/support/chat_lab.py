@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sqlite3
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,7 @@ from toolglot.sim.qwen_web import ChatSimOptions, ChatSimulation, SeenMessage, m
 
 FACT = re.compile(r"F\d{4}")
 MODEL = "qwen3.7-plus"
+TOKEN = "sim-token"
 
 
 @dataclass
@@ -72,14 +74,18 @@ class Lab:
                 "port": 0,
                 "state_dir": str(self.folder),
                 "base_url": self.address,
-                "upstream_wire": "qwen_web",
-                "api_key": "sim-token",
+                "api_key": TOKEN,
                 **({"store_url": self.store} if self.store else {}),
                 **({"client_keys": self.keys} if self.keys else {}),
             },
-            {"TOOLGLOT_ACCEPT_TERMS": "true"},
+            {},
         )
-        changed = {"accept_terms": True, "chaining": self.chaining, "branch_mode": self.branch_mode}
+        changed: dict[str, Any] = {
+            "wire": "qwen_web",
+            "accept_terms": True,
+            "chaining": self.chaining,
+            "branch_mode": self.branch_mode,
+        }
         return replace(settings, upstreams=tuple(replace(one, **changed) for one in settings.upstreams))
 
     @asynccontextmanager
@@ -99,6 +105,18 @@ class Lab:
         replicas = len(self.gateways)
         await self.servers.aclose()
         await self.start(replicas)
+
+    async def age_store(self, seconds: float) -> None:
+        """Make everything in the store older, as if the gateway had not been used for some time."""
+        with closing(sqlite3.connect(self.folder / "toolglot.db")) as database, database:
+            for table in ("chats", "sessions"):
+                database.execute(f"UPDATE {table} SET created = created - ?, used = used - ?", (seconds, seconds))
+
+    def check_continued(self, content: str = "") -> None:
+        """Check that the last request went to a known chat: with the tail alone, which is ``content`` if given."""
+        if self.chaining == "auto":
+            assert "F0001" not in self.last_content, "the whole history was sent to a new chat"
+            assert content in ("", self.last_content)
 
     @property
     def last_content(self) -> str:
@@ -147,15 +165,21 @@ class Client:
 
     async def ask(self, scored: bool = True) -> list[Any]:
         """Send the history and append the answer. Returns its calls."""
-        before = len(self.lab.simulation.seen)
+        before, sent = len(self.lab.simulation.seen), json.dumps(self.body)
         status, message = await self.post()
         assert status == 200, message
         if scored:
-            assert len(self.lab.simulation.seen) == before + 1
-            self.lab.score.add(json.dumps(self.body), self.lab.simulation.seen[-1].text)
+            self.lab.score.add(sent, self.find_context(sent, before))
         self.messages.append({"role": "assistant", **message})
         calls: list[Any] = message.get("tool_calls") or []
         return calls
+
+    def find_context(self, sent: str, since: int) -> str:
+        """What the model saw of this request: the latest context that ends with the client's last message."""
+        last = FACT.findall(json.dumps(self.messages[-1]))[-1]
+        contexts = [seen for seen in self.lab.simulation.seen[since:] if last in seen.messages[-1].text]
+        assert contexts, f"the model never saw {last}"
+        return contexts[-1].text
 
     async def disconnect(self) -> None:
         """Send the history and leave when the first piece of the answer comes."""

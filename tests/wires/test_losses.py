@@ -39,10 +39,10 @@ from toolglot.core.events import (
     Usage,
 )
 from toolglot.gateway.response_pipeline import reply
-from toolglot.wires import all_wires, wire_names
+from toolglot.wires import all_wires, client_wires
 from toolglot.wires.protocol import CARRIED_FIELDS, ClientRequest, ResponseIdentity
 
-PAIRS = list(product(wire_names(), wire_names()))
+PAIRS = list(product(client_wires(), client_wires()))
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 READ, WRITE = Tool("read", "Reads", SCHEMA), Tool("write", "Writes", SCHEMA)
 ASKED = Message("user", (Text("go"),))
@@ -95,7 +95,7 @@ SAMPLES: dict[str, Any] = {
     "effort": "low",
 }
 """A value for every field, other than its default."""
-ELSEWHERE = {("gemini", "model"), ("gemini", "parallel_calls"), ("ollama", "parallel_calls")}
+ELSEWHERE = {("gemini", "model"), *((wire, "parallel_calls") for wire in ("gemini", "ollama", "qwen_web"))}
 """Declared fields that are not part of the body: in the path, or enforced on the response."""
 
 
@@ -108,16 +108,20 @@ def test_every_field_is_declared_by_a_wire(field: str) -> None:
     )
 
 
-@pytest.mark.parametrize("wire", wire_names())
+@pytest.mark.parametrize("wire", all_wires())
 def test_a_wire_declares_no_unknown_field(wire: str) -> None:
     unknown = set(all_wires()[wire].carries) - set(CARRIED_FIELDS)
     assert not unknown, f"CARRIES of wires/{wire}/request_encoder.py names no field of Conversation or Sampling"
 
 
 @pytest.mark.parametrize("field", [field for field in CARRIED_FIELDS if field != "messages"])
-@pytest.mark.parametrize("wire", wire_names())
+@pytest.mark.parametrize("wire", all_wires())
 def test_a_wire_encodes_what_it_declares(wire: str, field: str) -> None:
     plain = Conversation("m", (ASKED,), (READ, WRITE))
+    if all_wires()[wire].chat:  # it refuses tools, which its prompts describe
+        if field in ("tools", "choice"):
+            return
+        plain = replace(plain, tools=())
     if field in Sampling.__struct_fields__:
         changed = replace(plain, limits=replace(plain.limits, **{field: SAMPLES[field]}))
     else:
@@ -128,9 +132,9 @@ def test_a_wire_encodes_what_it_declares(wire: str, field: str) -> None:
 
 
 def test_the_documents_show_what_every_wire_carries() -> None:
-    rows = [("field", *wire_names()), ("---",) * (1 + len(wire_names()))]
+    rows = [("field", *all_wires()), ("---",) * (1 + len(all_wires()))]
     for field in CARRIED_FIELDS:
-        carried = (all_wires()[wire].carries.get(field) for wire in wire_names())
+        carried = (all_wires()[wire].carries.get(field) for wire in all_wires())
         rows.append((f"`{field}`", *("no" if how is None else how or "yes" for how in carried)))
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     assert any(table in page.read_text("utf-8") for page in DOCS), f"put this table into the docs:\n{table}"
@@ -158,10 +162,10 @@ def test_02_an_image_of_a_result(client: str, upstream: str) -> None:
         assert "call_1" in seen.messages[-1].text and seen.messages[-1].role == "user"
 
 
-@pytest.mark.parametrize("upstream", sorted(set(wire_names()) - {"openai_chat"}))
+@pytest.mark.parametrize("upstream", sorted(set(client_wires()) - {"openai_chat"}))
 def test_03_a_seal_of_another_vendor_is_never_sent(upstream: str) -> None:
     """Seals of its own: tests/test_seals.py."""
-    for kind in set(wire_names()) - {upstream}:
+    for kind in set(client_wires()) - {upstream}:
         said = (Reasoning("Hm.", "U0VBTA==", kind), ToolCall("call_1", "read", "{}"))
         body = all_wires()[upstream].encode_request(turn(*said), stream=False, wants_usage=False)
         assert b"U0VBTA==" not in body
@@ -269,7 +273,7 @@ def test_10_a_refusal(client: str, upstream: str) -> None:
 CUSTOM = {"type": "custom", "name": "apply_patch", "format": {"type": "grammar", "syntax": "lark", "definition": "start: X"}}  # fmt: skip
 
 
-@pytest.mark.parametrize("upstream", wire_names())
+@pytest.mark.parametrize("upstream", client_wires())
 def test_11_tools_that_take_raw_text(upstream: str) -> None:
     patch = '*** Begin Patch\n+"quoted" </input>\n'
     line, exchange = ask_raw("openai_responses", upstream, **RESPONSES, tools=[CUSTOM])
@@ -287,7 +291,7 @@ def answer_of(line: Line, events: list[Event]) -> bytes:
     return line.upstream.encode_response(events, ResponseIdentity("1", 1, "m"), asked)
 
 
-@pytest.mark.parametrize("upstream", sorted(set(wire_names()) - {"openai_responses"}))
+@pytest.mark.parametrize("upstream", sorted(set(client_wires()) - {"openai_responses"}))
 def test_12_namespaces(upstream: str) -> None:
     inner = {"type": "function", "name": "spawn", "parameters": SCHEMA}
     space = {"type": "namespace", "name": "agents", "tools": [inner]}
@@ -328,7 +332,7 @@ TAKEN: dict[str, Sampling] = {
 }
 
 
-@pytest.mark.parametrize("upstream", wire_names())
+@pytest.mark.parametrize("upstream", client_wires())
 def test_14_sampling(upstream: str) -> None:
     """What a wire has no word for is not sent, and what it has a limit for is kept within."""
     line = Line("gemini" if upstream != "gemini" else "ollama", upstream)
@@ -336,7 +340,7 @@ def test_14_sampling(upstream: str) -> None:
     assert line.arrive(line.ask(asked, False)).limits == TAKEN[upstream]
 
 
-@pytest.mark.parametrize("upstream", wire_names())
+@pytest.mark.parametrize("upstream", client_wires())
 def test_14_a_note_names_every_lost_limit(upstream: str) -> None:
     line = Line("gemini" if upstream != "gemini" else "ollama", upstream)
     exchange = line.ask(Conversation("m", (ASKED,), (READ,), limits=KNOBS), False)
@@ -380,7 +384,7 @@ def test_16_tools_of_the_provider(client: str) -> None:
     assert b"earch" in same.upstream_body
 
 
-@pytest.mark.parametrize("upstream", wire_names())
+@pytest.mark.parametrize("upstream", client_wires())
 def test_17_a_choice_that_a_wire_cannot_tell(upstream: str) -> None:
     """More of it: tests/test_quirks.py."""
     line = Line("openai_chat", upstream)

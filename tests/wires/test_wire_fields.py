@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool
-from toolglot.wires import all_wires, wire_names
+from toolglot.wires import all_wires, client_wires
 
 NOT_CARRIED: Final = ""
 """The wire has no place for the field: nothing of it is sent."""
@@ -90,7 +90,7 @@ PLACES: Final[dict[str, dict[str, str]]] = {
 
 ABSENT: Final = object()
 TOOL = Tool("read", "Reads a file", {"type": "object", "properties": {"path": {"type": "string"}}})
-CASES = [(field, wire) for field in Sampling.__struct_fields__ for wire in wire_names()]
+CASES = [(field, wire) for field in Sampling.__struct_fields__ for wire in client_wires()]
 
 
 def encode(wire: str, limits: Sampling) -> bytes:

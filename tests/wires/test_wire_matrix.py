@@ -22,7 +22,7 @@ from toolglot.core.events import (
     check_order,
     merge_deltas,
 )
-from toolglot.wires import all_wires, wire_names
+from toolglot.wires import all_wires, client_wires
 from toolglot.wires.protocol import Wire
 
 NO_STOP = {"openai_responses"}
@@ -84,8 +84,8 @@ def sum_up(events: list[Event]) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.parametrize("behind", wire_names())
-@pytest.mark.parametrize("before", wire_names())
+@pytest.mark.parametrize("behind", client_wires())
+@pytest.mark.parametrize("before", client_wires())
 def test_answers_arrive(before: str, behind: str) -> None:
     async def compare() -> None:
         app = replaying(all_wires()[behind])
@@ -106,8 +106,8 @@ def test_answers_arrive(before: str, behind: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["text", "native"])
-@pytest.mark.parametrize("behind", wire_names())
-@pytest.mark.parametrize("before", wire_names())
+@pytest.mark.parametrize("behind", client_wires())
+@pytest.mark.parametrize("before", client_wires())
 def test_calls_that_are_written_as_text_arrive_as_calls(before: str, behind: str, mode: str) -> None:
     async def compare() -> None:
         app = replaying(all_wires()[behind])
@@ -128,8 +128,8 @@ def test_calls_that_are_written_as_text_arrive_as_calls(before: str, behind: str
     run(compare)
 
 
-@pytest.mark.parametrize("behind", wire_names())
-@pytest.mark.parametrize("before", wire_names())
+@pytest.mark.parametrize("behind", client_wires())
+@pytest.mark.parametrize("before", client_wires())
 def test_questions_arrive(before: str, behind: str) -> None:
     async def compare() -> None:
         app = replaying(all_wires()[behind])

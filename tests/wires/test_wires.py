@@ -49,10 +49,10 @@ from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.server.upstream.discovery import load_capabilities
-from toolglot.wires import all_wires
+from toolglot.wires import all_wires, client_wires
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
-WIRES = sorted(all_wires())
+WIRES = sorted(client_wires())
 PAIRS = list(product(WIRES, WIRES))
 NO_CHOICE = {"ollama"}
 """Wires on which a call cannot be required: only the chosen tools are offered, and a line asks for a call."""

@@ -102,11 +102,11 @@ def _build_exchange(
     from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
     from toolglot.gateway.exchange import Exchange, prepare
     from toolglot.gateway.telemetry.log import Telemetry
-    from toolglot.wires import all_wires
+    from toolglot.wires import client_wires
 
-    if arguments.wire not in all_wires():
-        raise UsageError(f"there is no wire {arguments.wire!r}; wires are {', '.join(all_wires())}")
-    wire, source = all_wires()[arguments.wire], Source(capabilities.now, lambda: "0")
+    if arguments.wire not in client_wires():
+        raise UsageError(f"there is no wire {arguments.wire!r}; wires are {', '.join(client_wires())}")
+    wire, source = client_wires()[arguments.wire], Source(capabilities.now, lambda: "0")
     path = {"model": arguments.model or ""}
 
     notes: list[str] = []
@@ -146,7 +146,7 @@ def describe_exchange(exchange: Exchange, notes: list[str], now: float) -> dict[
     from toolglot.server.upstream.discovery import default_headers
 
     route, upstream = exchange.route, exchange.route.upstream
-    secret = {*SECRET_HEADERS, *upstream.headers}
+    secret = {*SECRET_HEADERS, *upstream.own_headers}
     headers = {name: MASK if name in secret else value for name, value in default_headers(upstream).items()}
     body = _redact_all(json.loads(exchange.upstream_body), lambda text: redact(text, upstream.secrets))
     return {

@@ -23,6 +23,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "explain": "toolglot.cli.explain",
     "probe": "toolglot.cli.probe",
     "report": "toolglot.cli.report",
+    "records": "toolglot.cli.records",
+    "sessions": "toolglot.cli.sessions",
     "read": "toolglot.cli.read",
     "dialects": "toolglot.cli.dialects",
     "config": "toolglot.cli.config",
@@ -38,6 +40,7 @@ examples:
   toolglot explain request.json --base-url http://127.0.0.1:8080/v1 --ask
   toolglot probe --base-url http://127.0.0.1:8080/v1 --model qwen3-coder
   toolglot report requests.log
+  toolglot records list --outcome failed
   toolglot read answer.txt --tools tools.json
   llm "list the files" | toolglot read --tools tools.json --json
   toolglot read answer.txt --tools tools.json --events --stream 4

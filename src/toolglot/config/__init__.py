@@ -12,9 +12,7 @@ from toolglot.config.keys import KeyHash, Secret, admit, make_key, owner_of
 from toolglot.config.live_reload import LiveReload
 from toolglot.config.loader import check_binding, find_file, is_loopback, load
 from toolglot.config.settings import (
-    DEFAULT_DIALECT,
     MODES,
-    SECRET_LENGTH,
     USUAL_TOOLS,
     LimitSettings,
     ModelSettings,
@@ -22,9 +20,9 @@ from toolglot.config.settings import (
     ServerSettings,
     Settings,
     ToolCallingSettings,
-    Upstream,
 )
 from toolglot.config.store_settings import StoreSettings, StoreUrl
+from toolglot.config.upstreams import DEFAULT_DIALECT, SECRET_LENGTH, Upstream
 
 __all__ = [
     "DEFAULT_DIALECT",

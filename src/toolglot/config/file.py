@@ -1,23 +1,28 @@
 """One TOML file: ``[server] [tool_calling] [reading] [patterns] [limits] [rollout] [store] [[upstream]] [[model]]``.
 
-A value ``env:NAME`` or ``os.environ/NAME`` is replaced by the environment variable of that name, so that the file need
-not contain secrets.
+A value ``env:NAME`` or ``os.environ/NAME`` is replaced by the environment variable of that name, and a secret
+``file:PATH`` by the content of that file, so that the settings need not contain secrets.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from toolglot.config.settings import FIELDS, SECTIONS, TABLES, ModelSettings, Upstream
+from toolglot.config.settings import FIELDS, SECTIONS, TABLES, ModelSettings, Setting
+from toolglot.config.upstreams import Upstream
 from toolglot.core.call_patterns import to_snake_case
 from toolglot.core.errors import UsageError
+from toolglot.wires import all_wires
 
 REFERENCES = ("env:", "os.environ/")
+SECRET_FILE = "file:"
+OTHERS_MAY_READ = 0o077
 
 
 @dataclass(slots=True)
@@ -51,7 +56,10 @@ def read_toml(path: Path, environ: Mapping[str, str]) -> FileSetting:
             raise UsageError(f"{place} must be a table")
         table = _spell_names(table, FIELDS[section], place)
         check_names(table, FIELDS[section], place)
-        found.values |= {f"{section}.{name}": fill_in(raw, environ, f"{place} {name}") for name, raw in table.items()}
+        found.values |= {
+            f"{section}.{name}": fill_in(read_secret(raw, FIELDS[section][name], path), environ, f"{place} {name}")
+            for name, raw in table.items()
+        }
     found.upstreams = [Upstream(**row) for row in _rows(document, "upstream", path, environ)]
     found.models = [ModelSettings(**row) for row in _rows(document, "model", path, environ)]
     _check_rows(found, path)
@@ -66,10 +74,22 @@ def _rows(document: Mapping[str, Any], name: str, path: Path, environ: Mapping[s
     for number, row in enumerate(rows, 1):
         place = f"{path}: [[{name}]] number {number}"
         check_names(row, known, place)
+        values = {key: read_secret(raw, known[key], path) for key, raw in row.items()}
+        if name == "upstream":
+            values = _add_variables(row, environ) | values
         yield {
             key: known[key].kind.read(fill_in(raw, environ, f"{place} {key}"), f"{place} {key}")
-            for key, raw in row.items()
+            for key, raw in values.items()
         }
+
+
+def _add_variables(row: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, str]:
+    """The other variables of the wire, if the row refers to one of them."""
+    wire = all_wires().get(str(row.get("wire")))
+    variables = wire.variables if wire is not None else {}
+    if not any(refers_to(raw) in variables.values() for raw in row.values()):
+        return {}
+    return {name: f"env:{variable}" for name, variable in variables.items() if environ.get(variable)}
 
 
 def _check_rows(found: FileSetting, path: Path) -> None:
@@ -104,6 +124,24 @@ def check_names(given: Iterable[str], known: Iterable[str], place: str) -> None:
             near = difflib.get_close_matches(name, names, 1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
             raise UsageError(f"{place} has an unknown key {name!r}; {hint}")
+
+
+def read_secret(raw: Any, one: Setting, settings: Path) -> Any:
+    """The value; if it is a secret ``file:PATH``, the content of the file. Paths are relative to the settings.
+
+    Raises: UsageError if the file cannot be read, or if other users could read it.
+    """
+    if not (one.kind.secret and isinstance(raw, str) and raw.startswith(SECRET_FILE)):
+        return raw
+    path = settings.parent / Path(raw.removeprefix(SECRET_FILE).strip()).expanduser()
+    try:
+        if os.name == "posix" and path.stat().st_mode & OTHERS_MAY_READ:
+            raise UsageError(f"{path}, the secret of {one.key}, can be read by other users: run chmod 600 {path}")
+        return path.read_text("utf-8").strip()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}, the secret of {one.key}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}, the secret of {one.key}, is not text") from None
 
 
 def fill_in(raw: Any, environ: Mapping[str, str], place: str) -> Any:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from toolglot.config.file import FileSetting, fill_in, read_bytes, refers_to
-from toolglot.config.settings import FIELDS, ModelSettings, Upstream
+from toolglot.config.settings import FIELDS, ModelSettings
+from toolglot.config.upstreams import Upstream
 from toolglot.core.errors import UsageError
 
 ADDRESSES = {

@@ -16,8 +16,10 @@ from typing import Any
 
 from toolglot.config.file import FileSetting, read_toml
 from toolglot.config.litellm import read_litellm
-from toolglot.config.settings import ANY, FALLBACK, SECTIONS, SETTINGS, ModelSettings, Setting, Settings, Upstream
+from toolglot.config.settings import ANY, FALLBACK, SECTIONS, SETTINGS, ModelSettings, Setting, Settings
+from toolglot.config.upstreams import DEFAULT_DIALECT, Upstream
 from toolglot.core.errors import UsageError
+from toolglot.wires import all_wires
 
 FILE_NAME = "toolglot.toml"
 FILE_VARIABLE = "TOOLGLOT_CONFIG"
@@ -59,6 +61,8 @@ def load(arguments: Mapping[str, Any], environ: Mapping[str, str], path: Path | 
         settings = replace(settings, notes=(*settings.notes, NO_COMMANDS))
     settings = _add_fallback(_add_upstreams(_place_profiles(settings, path), found, path), arguments, environ)
     _check_models(settings, path)
+    for upstream in settings.upstreams:
+        _check_terms(upstream, path)
     return settings
 
 
@@ -94,6 +98,33 @@ def _check_models(settings: Settings, path: Path | None) -> None:
             near = difflib.get_close_matches(model.upstream, names, 1)
             hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(names) or 'none'}"
             raise UsageError(f"{path}: the model {model.name!r} has an unknown upstream {model.upstream!r}; {hint}")
+        _check_tool_calling(settings, model, path)
+
+
+def _check_tool_calling(settings: Settings, model: ModelSettings, path: Path | None) -> None:
+    """Raise UsageError if mode or dialect of a model cannot work with its upstream."""
+    if not settings.upstreams:
+        return
+    upstream, common = settings.upstream_of(model), settings.tool_calling
+    own = f"{path}: the model {model.name!r} is answered by {upstream.name!r}"
+    if all_wires()[upstream.wire].chat is not None and (model.mode or common.mode) == "native":
+        raise UsageError(f"{own}, which has no native tools: set its mode to auto or text")
+    dialect = model.dialect or common.dialect
+    if dialect and not upstream.takes_dialect(dialect):
+        raise UsageError(
+            f"{own}, which takes calls in the dialect {dialect!r} for its own and does not pass them on: set its"
+            f" dialect to another one, such as {DEFAULT_DIALECT}, or leave it out"
+        )
+
+
+def _check_terms(upstream: Upstream, path: Path | None) -> None:
+    """Raise UsageError if the upstream may not be used before the operator accepts its terms."""
+    terms = all_wires()[upstream.wire].terms
+    if terms and not upstream.accept_terms:
+        raise UsageError(
+            f"{path}: the upstream {upstream.name!r} needs accept_terms = true.\n{terms}\nIf you accept this, write"
+            " accept_terms = true into its [[upstream]]."
+        )
 
 
 def _add_fallback(settings: Settings, arguments: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:

@@ -9,22 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Final
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from toolglot.clients.toolsets import TOOLSET_NAMES as EDITING
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.argument_escaping import GUARD_OPTIONS
-from toolglot.config.keys import KeyHash, Secret
+from toolglot.config.keys import KeyHash
 from toolglot.config.rollout import FULL, TRANSFORMATIONS, Live, Plan, Rollout
 from toolglot.config.store_settings import StoreSettings
+from toolglot.config.upstreams import Upstream
 from toolglot.config.value_types import (
-    ADDRESS,
     BOOL,
     BYTES,
     DIALECT,
-    HEADERS,
     KEYS,
     MAYBE,
     NAMES,
@@ -32,7 +30,6 @@ from toolglot.config.value_types import (
     OWN_PLAN,
     PLAN,
     SECONDS,
-    SECRET,
     TEXT,
     ValueType,
     choice,
@@ -44,19 +41,13 @@ from toolglot.config.value_types import (
 from toolglot.core.call_patterns import Patterns, read_patterns
 from toolglot.core.errors import UnknownModelError
 from toolglot.core.options import SHELL_SYNTAX, UNKNOWN_TOOLS, Options, make_options
-from toolglot.reading.reader import dialect_index
-from toolglot.wires import wire_names
 
 MODES: Final = ("auto", "native", "text", "off")
-WIRES: Final = wire_names()
 ANY: Final = "*"
-DEFAULT_DIALECT: Final = "roo_xml"
 LISTED: Final = 20
 REMEMBERED: Final = 1000
 """How many requested model names are cached."""
 NAME_LENGTH: Final = 500
-SECRET_LENGTH: Final = 8
-NO_KEY: Final = Secret()
 LEVELS: Final = ("debug", "info", "warning", "error")
 USUAL_TOOLS: Final = (
     *("read", "write", "edit", "bash", "glob", "grep", "list_files", "search_files", "execute_command", "read_file"),
@@ -260,45 +251,6 @@ class RolloutSettings:
         return Rollout(self.stage, own)
 
 
-@dataclass(frozen=True)
-class Upstream:
-    """A server that answers requests: address, key, wire and timeouts."""
-
-    name: str = setting(TEXT, "name by which models refer to it", "default")
-    base_url: str = setting(
-        ADDRESS, "base URL, up to `/chat/completions`; a URL without a path gets `/v1`, for ollama `/api`", ""
-    )
-    api_key: Secret = setting(SECRET, "API key that is sent to it", NO_KEY)
-    wire: str = setting(choice(*WIRES), "its protocol", "openai_chat")
-    coached: bool = setting(
-        BOOL,
-        "for a very small model behind llama.cpp: add examples to the prompt, and enforce calls by a grammar",
-        False,
-    )
-    headers: Mapping[str, str] = setting(HEADERS, "additional request headers", {})
-    connect_timeout: float = setting(SECONDS, "time to establish a connection", 10.0)
-    read_timeout: float = setting(SECONDS, "time without data from it after which a request fails", 600.0)
-
-    @cached_property
-    def secrets(self) -> tuple[str, ...]:
-        """Texts to redact: its key, and long values in its headers and its URL."""
-        texts = [value.split()[-1] for value in self.headers.values() if value.strip()]
-        parts = urlsplit(self.base_url)
-        texts += [parts.username or "", parts.password or "", *(value for _, value in parse_qsl(parts.query))]
-        texts += [unquote(text) for text in texts if "%" in text]
-        return tuple(text for text in (self.api_key.reveal(), *texts) if len(text) >= SECRET_LENGTH)
-
-    def endpoint(self, path: str, root: str = "/v1") -> str:
-        """The URL of an endpoint, such as ``/chat/completions``."""
-        return _extend(self.base_url, root, path)
-
-
-@lru_cache(maxsize=1024)
-def _extend(address: str, root: str, path: str) -> str:
-    parts = urlsplit(address)
-    return urlunsplit(parts._replace(path=(parts.path or root) + path))
-
-
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """A model name that clients request, and the upstream and model behind it."""
@@ -399,9 +351,9 @@ class Settings:
 
     def _find(self, asked: str) -> tuple[ModelSettings, Upstream]:
         model, known_as = self._match(asked)
-        dialect = model.dialect or self.tool_calling.dialect or known_dialect(known_as, asked)
+        upstream = self.upstream_of(model)
+        dialect = model.dialect or self.tool_calling.dialect or upstream.known_dialect(known_as, asked)
         mode = model.mode or self.tool_calling.mode
-        upstream = self._upstream(model.upstream)
         chosen = replace(model, name=asked, upstream=upstream.name, model=known_as, dialect=dialect, mode=mode)
         return chosen, upstream
 
@@ -416,9 +368,10 @@ class Settings:
                 return model, known_as
         raise UnknownModelError(f"there is no model {asked[:100]!r} here; {self._offer()}")
 
-    def _upstream(self, name: str) -> Upstream:
+    def upstream_of(self, model: ModelSettings) -> Upstream:
+        """The upstream that answers for a model. Raises: UnknownModelError if there is none."""
         for upstream in self.upstreams:
-            if upstream.name == name or not name:
+            if upstream.name == model.upstream or not model.upstream:
                 return upstream
         raise UnknownModelError("no upstream is configured")
 
@@ -485,9 +438,3 @@ FALLBACK: Final = tuple(
 @lru_cache(maxsize=1024)
 def _pattern(name: str) -> re.Pattern[str]:
     return re.compile("(.*)".join(map(re.escape, name.split(ANY))), re.DOTALL)
-
-
-@lru_cache(maxsize=1024)
-def known_dialect(*names: str) -> str:
-    """The dialect known for the first of these model names, or the default."""
-    return next(filter(None, map(dialect_index().resolve_hint, names)), DEFAULT_DIALECT)

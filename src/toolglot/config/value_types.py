@@ -107,6 +107,13 @@ def _secret(raw: object) -> Secret:
     return Secret(text)
 
 
+def _cookies(raw: object) -> Secret:
+    text = _text(raw).strip()
+    if not (text.isascii() and text.isprintable() and all("=" in cookie for cookie in text.split(";") if cookie)):
+        raise ValueError("cookies")
+    return Secret(text)
+
+
 def _keys(raw: object) -> tuple[KeyHash, ...]:
     return tuple(dict.fromkeys(KeyHash.of(_secret(name).reveal()) for name in _names(raw)))
 
@@ -178,6 +185,7 @@ NAMES = ValueType("names: a list, or text with commas between them", _names)
 BYTES = ValueType("a size: bytes, or a number with KiB, MiB or GiB", _size)
 ADDRESS = ValueType("an address that begins with http:// or https://", _address)
 SECRET = ValueType("a key: text without white space", _secret, secret=True)
+COOKIES = ValueType("cookies: name=value, with semicolons between them", _cookies, secret=True)
 KEYS = ValueType(
     "keys: plain, or sha256: and 64 hexadecimal digits; a list, or text with commas between", _keys, secret=True
 )

@@ -190,7 +190,8 @@ class Exchange:
     def check_failure(self, event: Failed, sent: bool) -> None:
         """A response failed while it was read. Raises the failure if the client has received nothing of it and the
         request can fall back to text."""
-        error = describe_failure(event)
+        chat = self.upstream_wire.chat
+        error = chat.restore_error(event) if chat is not None else describe_failure(event)
         if not sent and self.may_ask_again(error):
             raise error
         self.commit()
@@ -276,6 +277,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | Cap
         tools=session.tools if session else conversation.tools,
         names=NO_NAMES,
     )
+    recorder.turn = exchange.session_turn
     _record_route(exchange)
     conversation = _cross_wires(exchange, conversation)
     exchange.may_use_text = route.can_fall_back and experiment.admits(XML if session else READING)

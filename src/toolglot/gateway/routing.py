@@ -8,6 +8,7 @@ The prompt of an XML client already teaches its tools, so a text model gets that
 rendered as the client's XML.
 
 The mode ``auto`` means native if the profiles say that the upstream supports tools and no failure was learned since.
+A stateful upstream has no tools of its own, so ``auto`` means text there.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from toolglot.gateway.capabilities.profiles import (
 from toolglot.gateway.capabilities.workarounds import quirk_fields
 from toolglot.gateway.sessions.ttl_store import TtlStore
 from toolglot.reading.reader import dialect_index
+from toolglot.wires import all_wires
 
 AUTO: Final = "auto"
 MAX_CACHED_RULES: Final = 512
@@ -178,6 +180,8 @@ def choose_route(
         raise RequestError(f"The mode {mode!r} is not one of {', '.join(MODES)}.", "x-toolglot-mode")
     model, upstream = settings.model_for(conversation.model)
     mode = "off" if not settings.tool_calling.enabled else mode or model.mode
+    if all_wires()[upstream.wire].chat is not None:
+        mode = _without_native(mode)
     detected = mode != "off" and not client and _asks_for_tools(conversation, settings)
     mode = "native" if detected else mode
     tool_mode = _find_tool_mode(mode, bool(detected or client), conversation, settings)
@@ -194,6 +198,13 @@ def choose_route(
     if client and tool_mode is not RELAY:
         return structs.replace(route, client=client, parallel=False, single=True)
     return route
+
+
+def _without_native(mode: str) -> str:
+    """The mode for an upstream without tools of its own."""
+    if mode == "native":
+        raise RequestError("The upstream of this model has no native tools: ask for auto or text.", "x-toolglot-mode")
+    return "text" if mode == AUTO else mode
 
 
 def _find_tool_mode(mode: str, concerned: bool, conversation: Conversation, settings: Settings) -> ToolMode:

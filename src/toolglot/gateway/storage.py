@@ -1,20 +1,21 @@
-"""Finds the store that the settings name."""
+"""The store that the settings name, and its rows as JSON."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from toolglot.config import Settings
 from toolglot.gateway.capabilities.learned import find_folder
 from toolglot.store import open_store
-from toolglot.store.interface import Store
+from toolglot.store.interface import RecordRow, SessionRow, Store
 
 
-def make_store(
-    settings: Settings, environ: Mapping[str, str], now: Callable[[], float] = time.time
-) -> Store | None:
+def make_store(settings: Settings, environ: Mapping[str, str], now: Callable[[], float] = time.time) -> Store | None:
     """The store, not yet opened. None if the settings want none, or name a relative file and no state folder.
 
     Raises: UsageError if a package for it is not installed.
@@ -24,3 +25,17 @@ def make_store(
     if folder is None and url.sqlite_path and not Path(url.sqlite_path).expanduser().is_absolute():
         return None
     return open_store(url.reveal(), state_folder=folder or Path(), now=now)
+
+
+def describe_record(row: RecordRow) -> dict[str, Any]:
+    """A record as JSON; with its bodies as texts, if it was read with them."""
+    described = {"id": row.id, "object": "record", **msgspec.json.decode(row.data)}
+    if row.bodies:
+        described["bodies"] = {kind: body.decode("utf-8", "replace") for kind, body in row.bodies.items()}
+    return described
+
+
+def describe_session(row: SessionRow) -> dict[str, Any]:
+    """A session as JSON."""
+    described = {name: getattr(row, name) for name in SessionRow.__struct_fields__ if name != "owner"}
+    return {"id": row.id, "object": "session", **described}

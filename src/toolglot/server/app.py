@@ -50,8 +50,7 @@ from toolglot.server.router import ANY_METHOD, Router
 from toolglot.server.upstream.chats import ChatService
 from toolglot.server.upstream.discovery import Discovery, load_capabilities
 from toolglot.server.upstream.pool import ConnectionPool
-from toolglot.store.interface import Store
-from toolglot.wires import all_wires, openai_chat
+from toolglot.wires import all_wires, client_wires, openai_chat
 from toolglot.wires.json_fields import find_field
 from toolglot.wires.protocol import ExtraEndpoint, Wire
 
@@ -79,27 +78,27 @@ Answer = Callable[[Request], Awaitable[Response | None]]
 class Gateway:
     """The application: answers every request of one server process."""
 
-    def __init__(
-        self, settings: Settings, telemetry: Telemetry, source: Source | None = None, store: Store | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, telemetry: Telemetry, source: Source | None = None) -> None:
         self.settings = settings
         self.telemetry = telemetry
         self.source = source or Source(time, TokenSource().take)
         self.pool = ConnectionPool()
         self.capabilities = load_capabilities(settings, self.source.now)
         self.discovery = Discovery(self.pool, self.capabilities)
+        store = telemetry.writer.store if telemetry.writer is not None else None
         secret = make_chain_secret(settings) if store is not None else b""
         self.context = GatewayContext(settings, self.source, self.capabilities, secret)
-        index = ChatIndex(store, self.source.now, self.new_session_id, self.source.token())
+        index = ChatIndex(store, self.source.now, self.source.new_session_id, self.source.token())
         self.chats = ChatService(settings, self.pool, index, self.source, self.upstream_headers)
         self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=bool(settings.server.keys))
         self.draining = False
         self.queries = Queries(telemetry.writer, lambda request: self.owner(request) if settings.server.keys else None)
+        self.queries.delete_chats = self.chats.delete_chats
         self.router = self.build_router()
 
     def build_router(self) -> Router[tuple[Answer, Wire]]:
         router: Router[tuple[Answer, Wire]] = Router()
-        for wire in all_wires().values():
+        for wire in client_wires().values():
             for path in wire.routes:
                 router.add("POST", path, (partial(self.complete, wire), wire))
             for extra in wire.extra_endpoints:
@@ -114,7 +113,7 @@ class Gateway:
             router.add("GET", path, (self.require_origin(self.show_health), DEFAULT_WIRE))
         router.add("GET", "/health/readiness", (self.require_origin(self.show_readiness), DEFAULT_WIRE))
         router.add("HEAD", "{path:.*}", (self.require_origin(self.show_health), DEFAULT_WIRE))
-        for wire in all_wires().values():
+        for wire in client_wires().values():
             if wire.own_prefix:
                 router.add(ANY_METHOD, wire.own_prefix + "/{path:.*}", (self.require_key(self.refuse_path), wire))
         router.add(ANY_METHOD, "{path:.*}", (self.require_key(self.refuse_path), DEFAULT_WIRE))
@@ -125,10 +124,6 @@ class Gateway:
         await self.pool.close()
         if self.telemetry.writer is not None:
             await self.telemetry.writer.close(FLUSH_SECONDS)
-
-    def new_session_id(self) -> str:
-        """A session id; ids sort by time."""
-        return f"ses_{int(self.source.now() * 1000):012x}{self.source.token()[:12]}"
 
     # -- all requests --------------------------------------------------------------------------------------------------
 
@@ -304,11 +299,11 @@ class Gateway:
         if request_id:
             headers[REQUEST_ID] = request_id
         key = upstream.api_key.reveal()
-        if not key and not self.settings.server.keys:
+        if not (key or upstream.cookies or self.settings.server.keys):
             key = client_key
         if key:
             headers |= all_wires()[upstream.wire].authorize(key)
-        return {**headers, **upstream.headers}
+        return {**headers, **upstream.own_headers}
 
     async def answer_extra(self, extra: ExtraEndpoint, request: Request) -> Response:
         body = await request.read()

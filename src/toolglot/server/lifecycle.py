@@ -60,7 +60,7 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
         telemetry.writer = RecordWriter(store, telemetry.metrics, settings.store, secrets)
         await telemetry.writer.start()
     elif not settings.store.url.is_none:
-        LOG.warning("server.state_dir is 'none', so there is no store: records and sessions are not kept")
+        LOG.info("server.state_dir is 'none', so there is no store: records and sessions are not kept")
     gateway, server = Gateway(settings, telemetry), settings.server
     listener = Listener(gateway, settings.limits.body_bytes, settings.limits.header_bytes)
     try:

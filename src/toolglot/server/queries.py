@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from toolglot.core.errors import RequestError, StoreError, UnknownPathError
+from toolglot.gateway.storage import describe_record, describe_session
 from toolglot.gateway.telemetry.record_writer import RecordWriter, call_store
 from toolglot.server.http_request import Request, Response
 from toolglot.store.interface import OUTCOMES, Chat, RecordQuery, RecordRow, SessionRow, Store
@@ -171,19 +172,6 @@ def make_list(rows: Sequence[Row], limit: int, describe: Callable[[Row], dict[st
         "has_more": more,
         "next": page[-1].id if more else None,
     }
-
-
-def describe_record(row: RecordRow) -> dict[str, Any]:
-    """A record as JSON; with its bodies as texts, if it was read with them."""
-    described = {"id": row.id, "object": "record", **msgspec.json.decode(row.data)}
-    if row.bodies:
-        described["bodies"] = {kind: body.decode("utf-8", "replace") for kind, body in row.bodies.items()}
-    return described
-
-
-def describe_session(row: SessionRow) -> dict[str, Any]:
-    described = {name: getattr(row, name) for name in SessionRow.__struct_fields__ if name != "owner"}
-    return {"id": row.id, "object": "session", **described}
 
 
 def make_response(value: object) -> Response:

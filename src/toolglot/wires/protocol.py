@@ -193,7 +193,7 @@ class ChatProtocol(Struct, frozen=True, kw_only=True):
     encodes the first message of a chat, ``encode_tail`` the messages that follow the chat's last answer; a system
     message before them replaces the instructions of the chat. ``place(body, position)`` completes either.
     ``locate(chat_id)`` is the path of completions. ``stop`` ends an answer in progress; ``delete`` deletes a chat.
-    ``classify`` says what an error means. ``read_error(body)`` is the error in an answer with status 200, if it is one.
+    ``classify`` says what an error means; ``restore_error`` makes the error of a ``Failed`` event. ``read_error(body)`` is the error in an answer with status 200, if it is one.
     The id of an answer is that of the decoder's ``Started`` event.
     """
 
@@ -207,6 +207,7 @@ class ChatProtocol(Struct, frozen=True, kw_only=True):
     list_models: ChatCall
     read_models: Callable[[bytes], list[dict[str, Any]]]
     read_error: Callable[[bytes], UpstreamResponseError | None]
+    restore_error: Callable[[Failed], ToolglotError]
     classify: Callable[[ToolglotError], ChatFault]
     headers: Callable[[str, NewId, float], Mapping[str, str]]
     """Headers of every request besides those for the key: ``headers(chat_id, fresh_id, now)``."""

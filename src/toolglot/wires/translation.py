@@ -55,6 +55,7 @@ CACHED = (
     ("input_tokens_details", "cached_tokens"),
     ("cachedContentTokenCount",),
     ("cache_read_input_tokens",),
+    ("cached_tokens",),
 )
 """Paths of the count of cached input tokens in the usage objects of the wires."""
 

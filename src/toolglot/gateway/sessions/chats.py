@@ -23,6 +23,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
+
 from toolglot.core.errors import StoreError
 from toolglot.gateway.sessions.naming import find_session, make_session
 from toolglot.gateway.sessions.turns import ChatTurn
@@ -55,6 +57,15 @@ class ChatPlace:
         return not self.parent
 
 
+class ChatPolicy(Struct, frozen=True, kw_only=True):
+    """Which chats may be continued: any (``continues``), used within ``ttl_seconds``, and from other messages than the
+    latest one (``branch_mode``)."""
+
+    continues: bool
+    branch_mode: str
+    ttl_seconds: float
+
+
 class ChatIndex:
     """The chats of all stateful upstreams. ``holder`` names this process in leases."""
 
@@ -66,22 +77,22 @@ class ChatIndex:
         self.new_session_id = new_session_id
         self.holder = holder
 
-    async def begin(self, turn: ChatTurn, *, continues: bool, branch_mode: str) -> ChatPlace:
-        """Choose the chat for a turn. ``continues``: a known chat may be continued."""
+    async def begin(self, turn: ChatTurn, policy: ChatPolicy) -> ChatPlace:
+        """Choose the chat for a turn."""
         place = ChatPlace(size=turn.size)
         if self.store is None or turn.session is None:
             return place
         try:
-            if continues and turn.previous_key is not None:
+            if policy.continues and turn.previous_key is not None:
                 for found in await self.store.find_nodes([turn.previous_key]):
-                    if _fits(found, turn, branch_mode) and (known := await self._lease(found, turn, branch_mode)):
+                    if self._fits(found, turn, policy) and (known := await self._lease(found, turn, policy)):
                         return known
             place.session = await find_session(turn.session, self.store)
         except StoreError as error:
             LOG.warning("the store failed, so a new chat is started: %s", error.message)
         return place
 
-    async def _lease(self, found: FoundNode, turn: ChatTurn, branch_mode: str) -> ChatPlace | None:
+    async def _lease(self, found: FoundNode, turn: ChatTurn, policy: ChatPolicy) -> ChatPlace | None:
         """The place behind a node, leased; None if the chat is in use or has changed meanwhile."""
         store, chat_id = self.store, found.node.chat
         assert store is not None
@@ -90,7 +101,7 @@ class ChatIndex:
             return None
         nodes = await store.find_nodes([found.node.key])
         current = next((one for one in nodes if one.node.chat == chat_id and one.node == found.node), None)
-        fits = current is not None and _fits(current, turn, branch_mode)
+        fits = current is not None and self._fits(current, turn, policy)
         if not fits or not await store.interrupt_chat(chat_id, token):
             await store.release_lease(chat_id, token)
             return None
@@ -103,6 +114,15 @@ class ChatIndex:
             token=token,
             size=node.size,
         )
+
+    def _fits(self, found: FoundNode, turn: ChatTurn, policy: ChatPolicy) -> bool:
+        """Whether a turn may continue at this node."""
+        node, chat = found.node, found.chat
+        if chat is None or not node.message or chat.account != turn.account:
+            return False
+        if chat.used < self.now() - policy.ttl_seconds or node.size > max(SMALL_CHAT, GROWTH * turn.size):
+            return False
+        return found.is_head or policy.branch_mode == TREE
 
     async def register(self, place: ChatPlace, turn: ChatTurn, chat_id: str) -> None:
         """A new chat was created for the turn: remember and lease it."""
@@ -164,6 +184,10 @@ class ChatIndex:
             except StoreError:
                 pass  # it expires
 
+    async def expire(self, ttl_seconds: float) -> list[Chat]:
+        """Forget the chats that were not used for so long. Returns them, to be deleted upstream. Raises: StoreError."""
+        return [] if self.store is None else await self.store.expire_chats(self.now() - ttl_seconds)
+
     async def forget(self, place: ChatPlace) -> None:
         """The upstream does not know the chat any more: never continue it."""
         place.token = None
@@ -172,13 +196,3 @@ class ChatIndex:
                 await self.store.delete_chat(place.chat_id)
             except StoreError as error:
                 LOG.warning("a lost chat of session %s is not forgotten: %s", place.session, error.message)
-
-
-def _fits(found: FoundNode, turn: ChatTurn, branch_mode: str) -> bool:
-    """Whether a turn may continue at this node."""
-    node, chat = found.node, found.chat
-    if chat is None or not node.message or chat.account != turn.account:
-        return False
-    if node.size > max(SMALL_CHAT, GROWTH * turn.size):
-        return False
-    return found.is_head or branch_mode == TREE

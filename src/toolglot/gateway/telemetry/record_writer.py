@@ -27,6 +27,8 @@ from toolglot.config.store_settings import BODIES_ALL, BODIES_OFF
 from toolglot.core import offload
 from toolglot.core.errors import StoreError
 from toolglot.core.redaction import MASK, redact, redact_document, redact_stream
+from toolglot.gateway.sessions.naming import name_session
+from toolglot.gateway.sessions.turns import SessionTurn
 from toolglot.gateway.telemetry.metrics import Metrics
 from toolglot.gateway.telemetry.records import BODY_LENGTH, Record, RequestRecorder
 from toolglot.store.interface import OK, RecordRow, Store
@@ -77,6 +79,7 @@ class QueuedRecord(msgspec.Struct, frozen=True):
     key: str
     bodies: Mapping[str, bytes]
     size: int
+    turn: SessionTurn | None = None
 
 
 class RecordWriter:
@@ -130,7 +133,10 @@ class RecordWriter:
         elif len(self._queue) >= QUEUE_RECORDS or self._queued_bytes + size > QUEUE_BYTES:
             self._drop(QUEUE_FULL)
         else:
-            entry = QueuedRecord(self._next_id(), record, recorder.owner, recorder.time, recorder.key, bodies, size)
+            turn = None if record.session else recorder.turn
+            entry = QueuedRecord(
+                self._next_id(), record, recorder.owner, recorder.time, recorder.key, bodies, size, turn
+            )
             self._queue.append(entry)
             self._queued_bytes += size
             self._added += 1
@@ -151,6 +157,9 @@ class RecordWriter:
         """An id that sorts by the time at which requests end, and is unique among all replicas."""
         self._last_id = max(int(self._now() * 1e6), self._last_id + 1)
         return f"rec_{self._last_id:014x}{token_hex(8)}"
+
+    def _new_session_id(self) -> str:
+        return f"ses_{int(self._now() * 1000):012x}{token_hex(6)}"
 
     def _choose_bodies(self, recorder: RequestRecorder, record: Record) -> Mapping[str, bytes]:
         if self._settings.bodies != BODIES_ALL and not has_problem(record):
@@ -237,10 +246,24 @@ class RecordWriter:
             size += taken[-1].size
         if not taken:
             return False
+        try:
+            taken = [await self._name_session(one) for one in taken]
+        except StoreError:
+            self._queue.extendleft(reversed(taken))
+            raise
         self._queued_bytes -= size
         self._queue_length.total -= len(taken)
         self._batch = await offload.run(bool(size) or len(taken) > INLINE, self._make_rows, taken)
         return True
+
+    async def _name_session(self, queued: QueuedRecord) -> QueuedRecord:
+        """The record with the session that it belongs to. Raises: StoreError."""
+        if queued.turn is None:
+            return queued
+        failed = queued.record.outcome != OK
+        name = name_session(queued.turn, self.store, queued.time, self._new_session_id, failed=failed)
+        record = msgspec.structs.replace(queued.record, session=await call_store(name))
+        return msgspec.structs.replace(queued, record=record, turn=None)
 
     async def _write(self) -> None:
         """Write the batch. Raises: StoreError if the store is unavailable; then the batch is kept.

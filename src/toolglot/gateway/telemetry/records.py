@@ -29,6 +29,7 @@ from toolglot.core.events import (
     Usage,
 )
 from toolglot.core.redaction import redact_printable
+from toolglot.gateway.sessions.turns import SessionTurn
 from toolglot.store.interface import ABANDONED, FAILED, OK, REFUSED
 
 BODY_LENGTH: Final = 64 << 10
@@ -193,6 +194,8 @@ class RequestRecorder(msgspec.Struct):
     refused: bool = False
     """Whether the gateway itself refused the request."""
     session: str = ""
+    turn: SessionTurn | None = None
+    """What the session is found by, after the request has ended."""
     conversation: str = ""
     arms: dict[str, str] = {}
     outcomes: dict[str, dict[str, int]] = {}

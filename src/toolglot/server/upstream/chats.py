@@ -14,10 +14,10 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from toolglot.config import Settings, Upstream
-from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseError
+from toolglot.core.errors import StoreError, ToolglotError, UpstreamError, UpstreamResponseError
 from toolglot.gateway.context import Source
 from toolglot.gateway.exchange import Exchange
-from toolglot.gateway.sessions.chats import LEASE_SECONDS, ChatIndex, ChatPlace
+from toolglot.gateway.sessions.chats import LEASE_SECONDS, ChatIndex, ChatPlace, ChatPolicy
 from toolglot.gateway.sessions.turns import ChatTurn, estimate_tokens
 from toolglot.server.http_request import Request, Response
 from toolglot.server.responder import Responder
@@ -36,6 +36,7 @@ RETRIES: Final[Mapping[ChatFault, int]] = {ChatFault.GONE: 1, ChatFault.BUSY: 2,
 """How often a request is sent again after each kind of error."""
 BACKGROUND_SECONDS: Final = 20.0
 """Time limit of requests that no client waits for."""
+CLEANUP_SECONDS: Final = 600.0
 OFF: Final = "off"
 Headers = Callable[[Upstream, str], dict[str, str]]
 
@@ -53,11 +54,29 @@ class ChatService:
         self.make_headers = make_headers
         self.blocked_until: dict[str, float] = {}
         self.tasks: set[asyncio.Task[None]] = set()
+        self.cleanup: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to clean up, if there are stateful upstreams and a store."""
+        stateful = [one for one in self.settings.upstreams if all_wires()[one.wire].chat is not None]
+        if stateful and self.index.store is not None:
+            self.cleanup = asyncio.create_task(self.clean_up(max(one.chat_ttl_seconds for one in stateful)))
 
     async def close(self) -> None:
         """Wait for requests in the background."""
+        if self.cleanup is not None:
+            self.cleanup.cancel()
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=BACKGROUND_SECONDS)
+
+    async def clean_up(self, ttl_seconds: float) -> None:
+        """Forget chats that are not continued any more, and delete them upstream if the settings say so."""
+        while True:
+            with suppress(StoreError):
+                expired = await self.index.expire(ttl_seconds)
+                wanted = {one.name for one in self.settings.upstreams if one.delete_chats}
+                await self.delete_chats([one for one in expired if one.account.partition("/")[0] in wanted])
+            await asyncio.sleep(CLEANUP_SECONDS)
 
     async def answer(
         self, request: Request, exchange: Exchange, responder: Responder, on_send: Callable[[bytes], None]
@@ -72,7 +91,10 @@ class ChatService:
         attempts: Counter[ChatFault] = Counter()
         continues = upstream.chaining != OFF
         while True:
-            place = await self.index.begin(turn, continues=continues, branch_mode=upstream.branch_mode)
+            policy = ChatPolicy(
+                continues=continues, branch_mode=upstream.branch_mode, ttl_seconds=upstream.chat_ttl_seconds
+            )
+            place = await self.index.begin(turn, policy)
             try:
                 return await self.send(request, exchange, responder, place, on_send)
             except UpstreamError as error:
@@ -83,7 +105,7 @@ class ChatService:
                 if not turn.may_retry or attempts[fault] > RETRIES.get(fault, 0):
                     turn.may_retry = False
                     raise
-                exchange.recorder.notes.append(f"asked again in a new chat: {error.code}")
+                exchange.recorder.notes.append(f"asked again: {error.code}")
             if fault is ChatFault.GONE:
                 await self.index.forget(place)
             if fault is ChatFault.BUSY:
@@ -157,7 +179,7 @@ class ChatService:
         headers = self.make_headers(upstream, client_key)
         headers |= chat.headers(chat_id, self.source.uuid, self.source.now())
         url = upstream.endpoint(call.path, "")
-        return self.pool.send(call.method, url, upstream, {**headers, **upstream.headers}, call.body or None)
+        return self.pool.send(call.method, url, upstream, {**headers, **upstream.own_headers}, call.body or None)
 
     async def create_chat(self, chat: ChatProtocol, upstream: Upstream, client_key: str, model: str) -> str:
         call = chat.create(model, self.source.now())

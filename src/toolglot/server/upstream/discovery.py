@@ -39,7 +39,7 @@ def default_headers(upstream: Upstream) -> dict[str, str]:
     headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
     if upstream.api_key:
         headers |= all_wires()[upstream.wire].authorize(upstream.api_key.reveal())
-    return headers | dict(upstream.headers)
+    return {**headers, **upstream.own_headers}
 
 
 class Discovery:

@@ -15,7 +15,7 @@ from toolglot.core.errors import UpstreamResponseError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import dicts_in, parse_object, text_at
 from toolglot.wires.protocol import ChatCall, ChatPosition, ChatProtocol, NewId
-from toolglot.wires.qwen_web.errors import classify, read_error
+from toolglot.wires.qwen_web.errors import classify, read_error, restore_error
 from toolglot.wires.qwen_web.request_encoder import CHAT_MODE, CHAT_TYPE, encode_tail
 from toolglot.wires.translation import table_at
 
@@ -131,6 +131,7 @@ CHAT: Final = ChatProtocol(
     list_models=LIST_MODELS,
     read_models=read_models,
     read_error=read_error,
+    restore_error=restore_error,
     classify=classify,
     headers=write_headers,
 )

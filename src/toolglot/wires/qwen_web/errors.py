@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from toolglot.core.errors import ToolglotError, UpstreamResponseError
+from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseError
+from toolglot.core.events import Failed
 from toolglot.wires.json_fields import parse_object, text_at
 from toolglot.wires.protocol import ChatFault
 
@@ -142,6 +143,18 @@ def classify(error: ToolglotError) -> ChatFault:
     """What an error means for the chat, by its code."""
     kind = _BY_CODE.get(error.code)
     return kind.fault if kind is not None else ChatFault.NONE
+
+
+def restore_error(event: Failed) -> ToolglotError:
+    """The error of a failed stream, with the status that belongs to its code."""
+    kind = _BY_CODE.get(event.kind)
+    if kind is None:
+        error = UpstreamError(event.message)
+        error.code = event.kind
+        return error
+    restored = _make(kind)
+    restored.message = event.message
+    return restored
 
 
 def read_error(body: bytes) -> UpstreamResponseError | None:
