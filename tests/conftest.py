@@ -5,9 +5,19 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import tempfile
+
 import pytest
 from hypothesis import HealthCheck, settings
 from support.fragments import SCALE
+
+STATE = tempfile.mkdtemp(prefix="toolglot-state-")
+"""The state folder of the gateways that tests start, so that they do not use that of the user."""
+os.environ["XDG_STATE_HOME"] = STATE
+atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 
 settings.register_profile(
     "default_scale",

@@ -18,7 +18,7 @@ import msgspec
 
 from toolglot.core.errors import RequestError, StoreError, UnknownPathError
 from toolglot.gateway.storage import describe_record, describe_session
-from toolglot.gateway.telemetry.record_writer import RecordWriter, call_store
+from toolglot.gateway.telemetry.record_writer import RECORD_ID, RecordWriter, call_store
 from toolglot.server.http_request import Request, Response
 from toolglot.store.interface import OUTCOMES, Chat, RecordQuery, RecordRow, SessionRow, Store
 
@@ -72,9 +72,12 @@ class Queries:
         outcome = given.get("outcome", "")
         if outcome and outcome not in OUTCOMES:
             raise RequestError(f"outcome must be one of {', '.join(OUTCOMES)}.", "outcome")
+        before = given.get("before", "")
+        if before and not RECORD_ID.fullmatch(before):
+            raise RequestError("before must be the id of a record, such as the field 'next' of a page.", "before")
         query = RecordQuery(
             limit=read_limit(given),
-            before=given.get("before", ""),
+            before=before,
             model=given.get("model", ""),
             session=given.get("session", ""),
             outcome=outcome,

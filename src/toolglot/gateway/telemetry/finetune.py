@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from toolglot.core.conversation import Conversation, Message, ProviderPart, Reasoning, Text, ToolCall
+from toolglot.core.conversation import Conversation, Message, Part, ProviderPart, Reasoning, Text, ToolCall
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import CallEnded, Event, Failed, Finished
 from toolglot.reading.reader import collect
@@ -80,9 +80,9 @@ def _read_answer(row: RecordRow, wire: Wire) -> Message | None:
     reading = collect(events)
     if len(reading.calls) != sum(isinstance(event, CallEnded) for event in events):
         return None
-    calls = [ToolCall(call.id, call.name, call.arguments) for call in reading.calls]
-    parts = (*([Text(reading.text)] if reading.text else []), *calls)
-    return Message("assistant", parts) if parts else None
+    parts: list[Part] = [Text(reading.text)] if reading.text else []
+    parts += [ToolCall(call.id, call.name, call.arguments) for call in reading.calls]
+    return Message("assistant", tuple(parts)) if parts else None
 
 
 def _decode_answer(row: RecordRow, wire: Wire) -> list[Event]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -33,6 +34,7 @@ from toolglot.gateway.telemetry.metrics import Metrics
 from toolglot.gateway.telemetry.records import BODY_LENGTH, Record, RequestRecorder
 from toolglot.store.interface import OK, RecordRow, Store
 
+RECORD_ID: Final = re.compile("rec_[0-9a-f]{30}")
 QUEUE_RECORDS: Final = 10_000
 QUEUE_BYTES: Final = 64 << 20
 """Bytes of bodies in the queue."""
