@@ -101,6 +101,7 @@ def _build_exchange(
     """Build the exchange without sending it, and notes on how its route was found."""
     from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
     from toolglot.gateway.exchange import Exchange, prepare
+    from toolglot.gateway.routing import CapabilitiesUnknown
     from toolglot.gateway.telemetry.log import Telemetry
     from toolglot.wires import client_wires
 
@@ -115,6 +116,8 @@ def _build_exchange(
         exchange = prepare(request, GatewayContext(settings, source, capabilities))
         if isinstance(exchange, Exchange):
             return exchange, notes
+        if not isinstance(exchange, CapabilitiesUnknown):
+            break
         notes = _ask(exchange, capabilities) if arguments.ask else _assume_nothing(exchange, capabilities)
     raise UsageError("the capabilities of the upstream are unknown after discovery")
 

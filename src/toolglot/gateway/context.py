@@ -8,6 +8,7 @@ from hashlib import blake2b
 from uuid import UUID
 
 from toolglot.config import Settings
+from toolglot.config.keys import NO_OWNER
 from toolglot.gateway.routing import Capabilities
 from toolglot.gateway.sessions.ttl_store import Lookup
 from toolglot.gateway.telemetry.log import RequestRecorder
@@ -47,7 +48,8 @@ class GatewayContext:
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class IncomingRequest:
     """A request as it arrived. ``path`` holds the named parts of its path and query, ``mode`` the mode that it asks for
-    in a header, ``key`` the client's API key. ``lookup`` is set if the store may have values that are not in memory."""
+    in a header, ``key`` the client's API key, ``owner`` the owner of what is stored of it. ``lookup`` is set if the
+    store may have values that are not in memory."""
 
     wire: Wire
     body: bytes
@@ -56,4 +58,5 @@ class IncomingRequest:
     mode: str = ""
     key: str = ""
     headers: Mapping[str, str] | None = None
+    owner: bytes = NO_OWNER
     lookup: Lookup | None = None

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from toolglot.clients import toolsets
 from toolglot.clients.complaints import find_complaints
-from toolglot.clients.xml.argument_escaping import GUARDED_TOOLS
 from toolglot.clients.xml.session import XmlSession, detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
@@ -28,24 +27,22 @@ from toolglot.core.errors import RequestError, ToolglotError, UpstreamResponseEr
 from toolglot.core.events import Event, Failed
 from toolglot.core.offload import LARGE_REQUEST
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
+from toolglot.gateway import request_encoding
 from toolglot.gateway.capabilities.learned import LearnedFailure
-from toolglot.gateway.capabilities.profiles import REASONING_MISSING, REASONING_RETURNED, SIGNED_CALLS, Rule
-from toolglot.gateway.capabilities.workarounds import adapt_reasoning, enforce_call, restrict_tools
+from toolglot.gateway.capabilities.profiles import REASONING_MISSING
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.experiment import Experiment
 from toolglot.gateway.outcomes import UNFINISHED, describe_failure
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT, CapabilitiesUnknown, Route, choose_route
 from toolglot.gateway.sessions.client_state import ClientState
-from toolglot.gateway.sessions.kept_reasoning import KEEP_SIGNED, Keeping, TurnKey, find_turn, restore
-from toolglot.gateway.sessions.recognition import make_chat_turn, recognise
+from toolglot.gateway.sessions.kept_reasoning import KEEP_SIGNED, Keeping, TurnKey
+from toolglot.gateway.sessions.recognition import recognise
 from toolglot.gateway.sessions.turns import ChatTurn, SessionTurn
 from toolglot.gateway.telemetry.log import RequestRecorder, redact
-from toolglot.gateway.tool_results import match_results
-from toolglot.prompting.conversation import PromptedConversation, render_as_text
-from toolglot.prompting.few_shot import render_for_small_model
+from toolglot.prompting.conversation import PromptedConversation
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, Wire
-from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_not_carried, rename_tools
+from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_not_carried
 
 
 class ValuesNeeded(Enum):
@@ -62,8 +59,8 @@ class Exchange:
     and an open response must not hold them. ``tools`` are those that calls are read with, ``names`` maps their names to
     the client's. ``turn_key`` and ``keeping`` are set if reasoning is kept for the client. ``fallback`` is the
     conversation to send again if the upstream refuses it, as text or with reasoning of earlier turns; None once the
-    client has received something. ``may_use_text``: it may be sent as text if native tools fail. ``remaining_events`` yields, at
-    the end of a relayed response, the events that the recorder has not seen. ``session_turn`` recognises the
+    client has received something. ``may_use_text``: it may be sent as text if native tools fail. ``remaining_events``
+    yields, at the end of a relayed response, the events that the recorder has not seen. ``session_turn`` recognises the
     conversation; ``chat_turn`` is set, instead of ``upstream_body``, if the upstream is stateful. ``before_end`` are
     called and awaited before the client gets the end of the response. ``keeps_values``: later requests may need
     something of this one.
@@ -171,7 +168,7 @@ class Exchange:
         kind = self._judge(error)
         if kind == REASONING_MISSING and self.route.tool_mode is NATIVE:
             self._learn(kind, error)
-            return fallback is not None and _encode_with_reasoning(self, fallback)
+            return fallback is not None and request_encoding.encode_with_reasoning(self, fallback)
         if not kind or not self.route.can_fall_back:
             return False
         failure = self._learn(kind, error)
@@ -182,7 +179,7 @@ class Exchange:
         _record_route(self)
         self.recorder.notes.append(f"native tools {kind}, asked again with text: {failure.evidence}")
         self.tools, self.names = self.xml_session.tools if self.xml_session else fallback.tools, NO_NAMES
-        self.upstream_body = _encode_as_text(self, fallback)
+        self.upstream_body = request_encoding.encode_as_text(self, fallback)
         self.quotations = _find_quotations(self, fallback)
         _drop_messages(self)
         return True
@@ -281,10 +278,10 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | Cap
     _record_route(exchange)
     conversation = _cross_wires(exchange, conversation)
     exchange.may_use_text = route.can_fall_back and experiment.admits(XML if session else READING)
-    exchange.upstream_body = _encode(exchange, conversation, body)
+    exchange.upstream_body = request_encoding.encode(exchange, conversation, body)
     if state.misses_values():
         return ValuesNeeded.VALUES_NEEDED
-    if exchange.may_use_text or _may_lack_reasoning(exchange, conversation):
+    if exchange.may_use_text or request_encoding.may_lack_reasoning(exchange, conversation):
         exchange.fallback = conversation
     exchange.quotations = _find_quotations(exchange, conversation)
     recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)
@@ -362,187 +359,3 @@ def _drop_messages(exchange: Exchange) -> None:
     exchange.client_request = replace(exchange.client_request, conversation=conversation)
     if (prompted := exchange.prompted) is not None:
         exchange.prompted = PromptedConversation(conversation, prompted.tools, prompted.names, prompted.break_character)
-
-
-# -- encoding it for the upstream --------------------------------------------------------------------------------------
-
-
-def _encode(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
-    """The request for the upstream: the client's own bytes, wherever that is possible."""
-    mode = exchange.route.tool_mode
-    if mode is not RELAY:
-        exchange.mapping = _find_mapping(exchange, conversation)
-        guard = exchange.settings.clients.guard
-        if guard and any(tool.name in GUARDED_TOOLS for tool in conversation.tools):
-            exchange.guards = guard
-    if mode is TEXT or exchange.upstream_wire.chat is not None:
-        return _encode_as_text(exchange, conversation, body)
-    if exchange.same_wire and (mode is RELAY or (exchange.xml_session is None and exchange.mapping is None)):
-        return _adapt_body(exchange, conversation, body)
-    return _encode_natively(exchange, conversation)
-
-
-def _find_mapping(exchange: Exchange, conversation: Conversation) -> toolsets.ToolMapping | None:
-    """The mapping from the client's tools to those that the model was trained on, if the settings ask for one."""
-    wanted, session = exchange.route.model.editing, exchange.xml_session
-    if not wanted or not exchange.experiment.runs(EDITING):
-        return None
-    tools = conversation.tools if session is None else session.offered
-    mapping = toolsets.find_mapping(
-        tools,
-        wanted,
-        only=conversation.choice.only,
-        parallel=not exchange.route.single,
-        model_name=conversation.model,
-        check=session.check_call if session else None,
-    )
-    if mapping is None and tools:
-        exchange.recorder.notes.append(f"the client's tools have no counterparts in {wanted} and stay as they are")
-    return mapping
-
-
-def _encode_as_text(exchange: Exchange, conversation: Conversation, body: bytes = b"") -> bytes:
-    """The request with tools and calls as text. The prompt of an XML client has them as text already, so it goes on
-    unchanged unless its tools are mapped to others or the upstream needs examples."""
-    session, route = exchange.xml_session, exchange.route
-    if session is not None and not route.upstream.coached and exchange.mapping is None:
-        if body and exchange.same_wire and not route.extra:
-            return exchange.wire.adapt_request(body, route.model.model, without_tools=False)
-        return _encode_for_wire(exchange, conversation)
-    conversation = _match_results(exchange, session.to_native(conversation) if session else conversation)
-    if route.tool_mode is RELAY:  # past calls are rendered, no tools are taught
-        conversation = replace(conversation, tools=(), choice=ToolChoice())
-    prompted = exchange.prompted = _render_prompt(exchange, conversation)
-    exchange.recorder.notes += prompted.notes
-    exchange.tools, exchange.names = _list_readable(exchange, prompted.tools), prompted.names
-    return _encode_for_wire(exchange, prompted.conversation)
-
-
-def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedConversation:
-    route = exchange.route
-    if route.upstream.coached:
-        return render_for_small_model(conversation, route.dialect)
-    prompted = render_as_text(conversation, route.dialect, parallel=route.parallel)
-    if conversation.choice.mode == "required" and exchange.upstream_wire.reasoning_fields:
-        return enforce_call(prompted, _find_rule(exchange), route.dialect, parallel=route.parallel)
-    return prompted
-
-
-def _encode_natively(exchange: Exchange, conversation: Conversation) -> bytes:
-    conversation = _restore_reasoning(exchange, conversation)
-    if exchange.xml_session is not None and exchange.route.tool_mode is not RELAY:
-        conversation = exchange.xml_session.to_native(conversation)
-    conversation = _apply_workarounds(exchange, _match_results(exchange, conversation))
-    conversation, exchange.names = rename_tools(conversation, exchange.upstream_wire.tool_name_pattern)
-    exchange.tools = _list_readable(exchange, conversation.tools)
-    return _encode_for_wire(exchange, conversation)
-
-
-def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
-    """The client's own bytes, unless they lack reasoning or the upstream does not support the tool choice."""
-    route = exchange.route
-    if route.tool_mode is NATIVE:
-        restored = _restore_reasoning(exchange, conversation)
-        narrowed = restrict_tools(restored, _find_rule(exchange)) if restored.choice != ToolChoice() else restored
-        if narrowed is not conversation:
-            return _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
-    return exchange.wire.adapt_request(body, route.model.model, without_tools=route.mode == "off")
-
-
-def _list_readable(exchange: Exchange, sent: tuple[Tool, ...]) -> tuple[Tool, ...]:
-    """The tools with which calls in the response's text are read, if the model was sent these."""
-    session = exchange.xml_session
-    if session is None:
-        return sent
-    if exchange.mapping is None:
-        return sent if exchange.prompted else session.tools
-    return session.add_tools(sent, hidden=exchange.mapping.offered_tools)
-
-
-def _match_results(exchange: Exchange, conversation: Conversation) -> Conversation:
-    """The conversation with every tool result tied to its call, and with mapped tools if there is a mapping."""
-    messages, notes = match_results(conversation.messages, exchange.source.new_call_id)
-    exchange.recorder.notes += notes
-    if messages != conversation.messages:
-        conversation = replace(conversation, messages=messages)
-    if exchange.mapping:
-        conversation = exchange.mapping.map_request(conversation, exchange.recorder.notes)
-        exchange.choice = conversation.choice
-    return conversation
-
-
-def _apply_workarounds(exchange: Exchange, conversation: Conversation) -> Conversation:
-    """The conversation as this particular server accepts it."""
-    rule = _find_rule(exchange)
-    if exchange.upstream_wire.reasoning_fields:
-        conversation = adapt_reasoning(conversation, rule)
-    return restrict_tools(conversation, rule)
-
-
-def _find_rule(exchange: Exchange) -> Rule:
-    route, capabilities = exchange.route, exchange.context.capabilities
-    rule = route.rule or capabilities.guess_rule(route.upstream, route.model.model)
-    return capabilities.add_learned(rule, route.upstream, route.model.model)
-
-
-def _restore_reasoning(exchange: Exchange, conversation: Conversation) -> Conversation:
-    """Put back reasoning and signatures that the client did not send. They are kept by client key and upstream."""
-    keeping = _choose_keeping(exchange)
-    if not (keeping.signed or keeping.unsigned):
-        return conversation
-    exchange.turn_key, exchange.keeping = find_turn(conversation.messages), keeping
-    if not (keeping.signed or keeping.returned):  # the upstream has not asked for it so far
-        return conversation
-    kept = exchange.client_state.open_reasoning(exchange.route.upstream.base_url)
-    restored = restore(conversation.messages, kept, keeping)
-    return conversation if restored == conversation.messages else replace(conversation, messages=restored)
-
-
-def _choose_keeping(exchange: Exchange) -> Keeping:
-    """Which reasoning is kept. Reasoning that the upstream is not known to want back is kept in memory only: it may
-    still refuse the next request for lack of it."""
-    wire = exchange.upstream_wire
-    quirks = _find_rule(exchange).quirks if wire.reasoning_fields else ()
-    signs = wire.models_sign_reasoning and not exchange.same_wire
-    if wire.reasoning_fields:  # without an agreed field for signatures only some servers sign
-        signs = SIGNED_CALLS in quirks
-    return Keeping(
-        signed=signs and not exchange.wire.client_returns_signatures,
-        unsigned=bool(wire.reasoning_fields) and exchange.route.tool_mode is NATIVE,
-        returned=REASONING_RETURNED in quirks,
-    )
-
-
-def _may_lack_reasoning(exchange: Exchange, conversation: Conversation) -> bool:
-    """Whether the upstream may refuse a request because the client has dropped reasoning that is known here."""
-    keeping = exchange.keeping
-    return keeping.unsigned and not keeping.returned and any(message.calls for message in conversation.messages)
-
-
-def _encode_with_reasoning(exchange: Exchange, conversation: Conversation) -> bool:
-    """Encode the request again, with the reasoning that the upstream has missed. Returns False if none is known."""
-    restored = _restore_reasoning(exchange, conversation)
-    if restored is conversation:
-        return False
-    exchange.recorder.notes.append("asked again with the reasoning of earlier turns")
-    if exchange.same_wire and exchange.xml_session is None and exchange.mapping is None:
-        exchange.upstream_body = _encode_for_wire(exchange, _apply_workarounds(exchange, restored))
-    else:
-        exchange.upstream_body = _encode_natively(exchange, conversation)
-    return True
-
-
-def _encode_for_wire(exchange: Exchange, conversation: Conversation) -> bytes:
-    route, client_request = exchange.route, exchange.client_request
-    if route.mode == "off":
-        limits = replace(conversation.limits, parallel_calls=None)
-        conversation = replace(conversation, tools=(), choice=ToolChoice(), limits=limits)
-    if route.extra or conversation.model != route.model.model:
-        extra = {**route.extra, **conversation.extra}
-        conversation = replace(conversation, model=route.model.model, extra=extra)
-    if exchange.upstream_wire.chat is not None:
-        exchange.chat_turn = make_chat_turn(exchange.session_turn, route, exchange.client_state.key, conversation)
-        return b""
-    return exchange.upstream_wire.encode_request(
-        conversation, stream=client_request.stream, wants_usage=client_request.wants_usage
-    )

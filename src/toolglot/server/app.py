@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 from collections.abc import Awaitable, Callable
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import sha256
 from secrets import token_hex
 from time import monotonic, time
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
 import toolglot
-from toolglot.config import Settings, Upstream, admit, is_loopback, owner_of
-from toolglot.config.keys import NO_OWNER, REFUSED_OWNER
+from toolglot.config import ClientKeys, Settings, Upstream
+from toolglot.config.keys import REFUSED_OWNER
 from toolglot.core import offload
 from toolglot.core.errors import (
     AuthenticationError,
     ClientError,
     InternalError,
-    OriginError,
     OverloadError,
     RateLimitError,
     RequestError,
@@ -36,17 +35,22 @@ from toolglot.core.errors import (
     UpstreamError,
     UpstreamResponseError,
 )
+from toolglot.gateway.capabilities.learned import find_folder
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.exchange import Exchange, prepare
 from toolglot.gateway.response_pipeline import prepare_with_tools
 from toolglot.gateway.routing import CapabilitiesUnknown
 from toolglot.gateway.sessions.chats import ChatIndex
+from toolglot.gateway.sessions.kept_values import KeptValues
+from toolglot.gateway.sessions.ttl_store import Lookup
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
+from toolglot.server.access import Access, find_key
 from toolglot.server.admission import Admission
 from toolglot.server.http_request import JSON_TYPE, Request, Response
 from toolglot.server.queries import Queries
 from toolglot.server.responder import REQUEST_ID, Responder
 from toolglot.server.router import ANY_METHOD, Router
+from toolglot.server.shared_state import SharedState
 from toolglot.server.upstream.chats import ChatService
 from toolglot.server.upstream.discovery import Discovery, load_capabilities
 from toolglot.server.upstream.pool import ConnectionPool
@@ -84,15 +88,18 @@ class Gateway:
         self.source = source or Source(time, TokenSource().take)
         self.pool = ConnectionPool()
         self.capabilities = load_capabilities(settings, self.source.now)
+        self.access = Access(ClientKeys(settings.server.keys, self.source.now, required=settings.server.require_key))
+        self.kept: KeptValues | None = None
+        self.shared: SharedState | None = None
         self.discovery = Discovery(self.pool, self.capabilities)
         store = telemetry.writer.store if telemetry.writer is not None else None
         secret = make_chain_secret(settings) if store is not None else b""
         self.context = GatewayContext(settings, self.source, self.capabilities, secret)
         index = ChatIndex(store, self.source.now, self.source.new_session_id, self.source.token())
         self.chats = ChatService(settings, self.pool, index, self.source, self.upstream_headers)
-        self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=bool(settings.server.keys))
+        self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=True)
         self.draining = False
-        self.queries = Queries(telemetry.writer, lambda request: self.owner(request) if settings.server.keys else None)
+        self.queries = Queries(telemetry.writer, self.access.visible_owner)
         self.queries.delete_chats = self.chats.delete_chats
         self.router = self.build_router()
 
@@ -119,9 +126,24 @@ class Gateway:
         router.add(ANY_METHOD, "{path:.*}", (self.require_key(self.refuse_path), DEFAULT_WIRE))
         return router
 
+    async def start(self) -> None:
+        """Connect to the store, if there is one: read what is shared there, and write there what is kept."""
+        if self.telemetry.writer is None:
+            return
+        store, settings = self.telemetry.writer.store, self.settings
+        shared = store.is_shared or settings.server.workers > 1
+        self.kept = KeptValues(self.capabilities.store, store, self.telemetry.metrics.kept_dropped, shared=shared)
+        folder, failures = find_folder(settings.server.state_dir, os.environ), self.capabilities.failures
+        self.shared = SharedState(store, settings, self.access.keys, failures, folder, self.source.now)
+        await self.shared.start()
+
     async def close(self) -> None:
         await self.chats.close()
         await self.pool.close()
+        if self.shared is not None:
+            await self.shared.close()
+        if self.kept is not None:
+            await self.kept.close(FLUSH_SECONDS)
         if self.telemetry.writer is not None:
             await self.telemetry.writer.close(FLUSH_SECONDS)
 
@@ -151,31 +173,23 @@ class Gateway:
             headers["www-authenticate"] = "Bearer"
         return Response(wire.encode_error(error), error.status, headers)
 
-    def check_access(self, request: Request) -> None:
-        """Raise AuthenticationError if the gateway has client keys and the request presents none of them, OriginError
-        if it has none and a web page may have sent the request."""
-        keys = self.settings.server.keys
-        if not keys:
-            check_origin(*(request.headers.get(name, "") for name in ("host", "origin", "sec-fetch-site")))
-        elif not admit(keys, request.key):
-            raise AuthenticationError("No valid API key was presented." if request.key else "An API key is needed.")
-
     def require_key(self, answer: Answer) -> Answer:
         """Wrap a handler: it answers only requests that have access."""
 
         def check(request: Request) -> Awaitable[Response | None]:
-            self.check_access(request)
+            self.access.check(request)
             return answer(request)
 
         return check
 
     def require_origin(self, answer: Answer) -> Answer:
         """Wrap a handler that needs no key."""
-        return answer if self.settings.server.keys else self.require_key(answer)
 
-    def owner(self, request: Request) -> bytes:
-        """The owner of what a request with access stores."""
-        return owner_of(request.key) if self.settings.server.keys else NO_OWNER
+        def check(request: Request) -> Awaitable[Response | None]:
+            self.access.check_origin(request)
+            return answer(request)
+
+        return check
 
     # -- completions ---------------------------------------------------------------------------------------------------
 
@@ -183,9 +197,9 @@ class Gateway:
         recorder = self.telemetry.begin(request.id, wire.name, REFUSED_OWNER, request.key)
         status, body, entered = 500, b"", False
         try:
-            self.check_access(request)
-            recorder.owner = self.owner(request)
-            self.admission.check_rate(request.key)
+            self.access.check(request)
+            recorder.owner = self.access.owner(request)
+            self.admission.check_rate(request.key if self.access.keys.required else "")
             body = await request.read()
             await self.admission.enter()
             entered = True
@@ -274,7 +288,8 @@ class Gateway:
         if it depends on them."""
         path = {**request.query, **request.path_params}
         kept, lookup = self.kept, Lookup() if self.kept is not None else None
-        incoming = IncomingRequest(wire, body, recorder, path, mode, request.key, request.headers, lookup)
+        owner = self.access.owner(request)
+        incoming = IncomingRequest(wire, body, recorder, path, mode, request.key, request.headers, owner, lookup)
         large = len(body) >= offload.LARGE_REQUEST
         prepared = partial(prepare_with_tools if large else prepare, incoming, self.context)
         for _ in range(MAX_PREPARATIONS):
@@ -299,7 +314,7 @@ class Gateway:
         if request_id:
             headers[REQUEST_ID] = request_id
         key = upstream.api_key.reveal()
-        if not (key or upstream.cookies or self.settings.server.keys):
+        if not (key or upstream.cookies or self.access.keys.required):
             key = client_key
         if key:
             headers |= all_wires()[upstream.wire].authorize(key)
@@ -389,29 +404,6 @@ class TokenSource:
                 self._made += [digits[at : at + TOKEN_LENGTH] for at in range(0, len(digits), TOKEN_LENGTH)]
 
 
-@lru_cache(maxsize=256)
-def check_origin(host: str, origin: str, site: str) -> None:
-    """Refuse requests that a web page may have sent to a gateway without client keys.
-
-    Parameters: ``host``, ``origin`` and ``site`` are the headers Host, Origin and Sec-Fetch-Site; each may be empty.
-    For a page of another site the browser sends its ``origin`` or, for images, scripts, frames and links, a ``site`` of
-    "cross-site"; for a name that resolves to this machine (DNS rebinding), that name as ``host``.
-    Raises: OriginError if host or origin is not a loopback address, or a request without origin is cross-site.
-    """
-    foreign = not origin and site == "cross-site"
-    for address in (f"//{host}" if host else "", origin):
-        try:
-            named = urlsplit(address).hostname or ""
-        except ValueError:
-            named = ""
-        foreign |= bool(address) and not is_loopback(named)
-    if foreign:
-        raise OriginError(
-            "This gateway has no client keys, so it serves only requests to a loopback address such as 127.0.0.1,"
-            " and none from web pages of other sites. Make a key with 'toolglot key' to allow others."
-        )
-
-
 def make_chain_secret(settings: Settings) -> bytes:
     """The key of the hashes that conversations are recognised by: the same on all hosts with the same upstream keys,
     and not in the store."""
@@ -423,16 +415,6 @@ def identify(request: Request, source: Source) -> str:
     """The request id that the client sent, or a new one."""
     given = request.headers.get(REQUEST_ID)
     return given if given and len(given) <= 200 and given.isprintable() else f"req_{source.token()}"
-
-
-def find_key(request: Request) -> str:
-    """The key that a client presents: in the header of any wire, or in the query."""
-    headers = request.headers
-    for name in KEY_HEADERS:
-        if key := headers.get(name):
-            return key
-    scheme, _, bearer = headers.get("authorization", "").partition(" ")
-    return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
 
 
 def note_error(recorder: RequestRecorder, error: ToolglotError, wire: Wire) -> int:

@@ -1,4 +1,4 @@
-"""In-memory LRU store with a size limit and a time to live, partitioned by owner; a cache in front of the store, if any.
+"""In-memory LRU store with a size limit and a time to live, partitioned by owner; a cache of the store, if any.
 
     store = TtlStore(time, most_bytes=64 << 20, seconds=14400)
     own = store.open("the client's key")
