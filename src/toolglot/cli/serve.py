@@ -17,8 +17,8 @@ from toolglot.cli.common_options import add_gateway_options, load_settings, watc
 from toolglot.cli.config import mask_address
 from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
 from toolglot.cli.workers import supervise
-from toolglot.config import LiveReload, ModelSettings, Settings, Upstream, check_binding
-from toolglot.core.errors import ClientError, UsageError
+from toolglot.config import LiveReload, ModelSettings, Settings, Upstream, check_binding, is_loopback
+from toolglot.core.errors import ClientError, StoreError, UsageError
 from toolglot.gateway.telemetry.log import log_to
 
 EXAMPLES = """\
@@ -31,7 +31,7 @@ examples:
 """
 
 EMBEDDED_DIALECT = "hermes"
-RELOAD_INTERVAL = 2.0
+RELOAD_INTERVAL = 0.5
 """Seconds between checks of the settings file for changes."""
 CONNECT_TIMEOUT = 5.0
 SMALL_MODEL_NOTE = (
@@ -60,7 +60,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     settings = _choose_port(load_settings(arguments))
-    check_binding(settings)
+    check_binding(settings, keys_needed=_has_stored_keys(settings))
     live_reload = watch_settings_file(arguments, settings)
     with _with_upstream(settings) as active:
         if active.server.workers > 1:
@@ -69,6 +69,29 @@ def run(arguments: argparse.Namespace) -> int:
             return supervise(active.server.workers, partial(_run_worker, active, live_reload))
         _run(active, lambda address: _print_welcome(active, address), live_reload)
     return OK
+
+
+def _has_stored_keys(settings: Settings) -> bool:
+    """Whether the store has client keys, if that decides about the address. Raises: UsageError if it cannot be read."""
+    import asyncio
+
+    from toolglot.cli.store_options import opened
+
+    server = settings.server
+    if server.keys or server.require_key or is_loopback(server.host) or settings.store.url.is_none:
+        return False
+
+    async def count() -> int:
+        async with opened(settings) as store:
+            return len(await store.list_keys())
+
+    try:
+        return asyncio.run(count()) > 0
+    except StoreError as error:
+        raise UsageError(
+            f"{server.host or 'every address'} can be reached from other machines, and whether there are client keys"
+            f" in the store {settings.store.url!r} is unknown: {error.message}. Set server.require_key, or server.keys."
+        ) from None
 
 
 def _run_worker(settings: Settings, live_reload: LiveReload | None, announces: bool) -> int:
