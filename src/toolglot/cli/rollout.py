@@ -16,6 +16,7 @@ from toolglot.core.errors import UsageError
 if TYPE_CHECKING:
     from toolglot.store.interface import Store
 
+NAMES: Final = (ALL, *TRANSFORMATIONS)
 EXAMPLES: Final = """\
 examples:
   toolglot rollout show
@@ -38,9 +39,7 @@ def add(commands: Commands) -> None:
     show = actions.add_parser("show", help="show the stage of each transformation")
     show.set_defaults(run=run_show)
     change = actions.add_parser("set", help="change the stage of a transformation")
-    change.add_argument(
-        "name", metavar="NAME", choices=(ALL, *TRANSFORMATIONS), help=", ".join((ALL, *TRANSFORMATIONS))
-    )
+    change.add_argument("name", metavar="NAME", choices=NAMES, help=", ".join(NAMES))
     change.add_argument("plan", metavar="PLAN", help="off, shadow, canary, canary-N, full, or a percentage")
     change.set_defaults(run=run_set)
     for parser in (show, change):

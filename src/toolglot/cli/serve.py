@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import sys
 import threading
@@ -75,15 +76,21 @@ def _has_stored_keys(settings: Settings) -> bool:
     """Whether the store has client keys, if that decides about the address. Raises: UsageError if it cannot be read."""
     import asyncio
 
-    from toolglot.cli.store_options import opened
+    from toolglot.gateway.storage import make_store
 
     server = settings.server
-    if server.keys or server.require_key or is_loopback(server.host) or settings.store.url.is_none:
+    if server.keys or server.require_key or is_loopback(server.host):
+        return False
+    store = make_store(settings, os.environ)
+    if store is None:
         return False
 
     async def count() -> int:
-        async with opened(settings) as store:
+        try:
+            await store.open()
             return len(await store.list_keys())
+        finally:
+            await store.close()
 
     try:
         return asyncio.run(count()) > 0

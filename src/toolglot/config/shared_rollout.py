@@ -1,9 +1,9 @@
 """The rollout that all gateways with the same store use.
 
 *Strategy.* The newest change wins, whether it was made in the settings file of a gateway or with ``toolglot rollout``.
-The store holds the current rollout, and fingerprints of those that it has replaced. So a gateway that starts can tell
-from the content of its file whether that is old (it was replaced) or a change (nobody has seen it yet). A file without
-a rollout of its own never changes anything.
+A gateway that starts has to know whether its file was changed since. So the store holds, besides the current rollout,
+a fingerprint of what the file of each gateway said when it was last read. Of a gateway that the store does not know,
+the file counts as changed if it has a rollout that no other had before.
 """
 
 from __future__ import annotations
@@ -15,18 +15,22 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolglot.config.rollout import TRANSFORMATIONS, Plan, Rollout, read_plan
 
 MAX_REPLACED: Final = 200
+MAX_FILES: Final = 1000
 ALL: Final = "stage"
 """The name of the plan for transformations without their own."""
 
 
 class SharedRollout(Struct, frozen=True):
-    """The stored form: a plan for each name as a table, and fingerprints of earlier rollouts."""
+    """The stored form: a plan for each name as a table; fingerprints of the files by gateway, and of earlier
+    rollouts."""
 
     plans: Mapping[str, Mapping[str, Any]]
+    files: Mapping[str, str] = {}
     replaced: tuple[str, ...] = ()
 
     @property
@@ -35,10 +39,17 @@ class SharedRollout(Struct, frozen=True):
         plans = {name: read_plan(table) for name, table in self.plans.items()}
         return Rollout(plans.pop(ALL, Plan()), plans)
 
-    def replaces(self, rollout: Rollout) -> bool:
-        """Whether a rollout is older than this one, or equal, or none at all."""
-        own = fingerprint(rollout)
-        return own in (*self.replaced, fingerprint(Rollout()), fingerprint(self.rollout))
+    def is_changed(self, gateway: str, file: Rollout) -> bool:
+        """Whether the file of a gateway has changed since it was last read."""
+        own, known = fingerprint(file), self.files.get(gateway)
+        if known is not None:
+            return known != own
+        return own not in (*self.replaced, fingerprint(Rollout()), fingerprint(self.rollout))
+
+    def add_file(self, gateway: str, file: Rollout) -> SharedRollout:
+        files = {name: said for name, said in self.files.items() if name != gateway}
+        latest = list(files.items())[-MAX_FILES:]
+        return replace(self, files={**dict(latest), gateway: fingerprint(file)})
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)
@@ -51,7 +62,8 @@ def change_rollout(before: SharedRollout | None, rollout: Rollout, *replaced: Ro
     current = fingerprint(rollout)
     kept = [one for one in dict.fromkeys(old) if one != current][-MAX_REPLACED:]
     plans = {ALL: rollout.plan, **rollout.plans}
-    return SharedRollout({name: _write_plan(plan) for name, plan in plans.items()}, tuple(kept))
+    files = before.files if before is not None else {}
+    return SharedRollout({name: _write_plan(plan) for name, plan in plans.items()}, files, tuple(kept))
 
 
 def decode_rollout(stored: bytes) -> SharedRollout | None:

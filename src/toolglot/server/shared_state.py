@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -175,6 +176,8 @@ class RolloutSync:
         self._store = store
         self._settings = settings
         self._pending: Rollout | None = None
+        self._file = settings.rollout.as_rollout()
+        self._gateway = f"{socket.gethostname()}:{settings.server.port}"
         self._has_started = False
         self._seen: dict[str, float] = {}
         """When rollouts of the store were read, by their fingerprints."""
@@ -185,6 +188,7 @@ class RolloutSync:
 
     def publish(self, rollout: Rollout) -> None:
         """The settings file has changed the rollout."""
+        self._file = rollout
         seen = self._seen.get(fingerprint(rollout))
         if seen is None or time.monotonic() - seen > SAME_CHANGE_SECONDS:
             self._pending = rollout
@@ -192,19 +196,26 @@ class RolloutSync:
     async def load(self) -> None:
         """Write the pending rollout, or read that of the store. Raises: StoreError."""
         found = await call_store(self._store.load_rollout())
-        stored = decode_rollout(found[1]) if found is not None else None
-        own = self._settings.rollout.as_rollout()
-        if not self._has_started and self._pending is None and not _is_older(own, stored):
-            self._pending = own
-        self._has_started = True
+        current = stored = decode_rollout(found[1]) if found is not None else None
+        if not self._has_started and self._pending is None and self._is_changed(stored):
+            self._pending = self._file
         pending = self._pending
         if pending is not None and (stored is None or fingerprint(pending) != fingerprint(stored.rollout)):
-            stored = change_rollout(stored, pending)
-            await call_store(self._store.save_rollout(stored.encode()))
+            current = change_rollout(stored, pending)
+        if current is not None and (pending is not None or not self._has_started):
+            current = current.add_file(self._gateway, self._file)
+        if current is not None and current != stored:
+            await call_store(self._store.save_rollout(current.encode()))
+        self._has_started = True
         if self._pending is pending:
             self._pending = None
-        if stored is not None:
-            self._apply(stored.rollout)
+        if current is not None:
+            self._apply(current.rollout)
+
+    def _is_changed(self, stored: SharedRollout | None) -> bool:
+        if stored is None:
+            return fingerprint(self._file) != fingerprint(Rollout())
+        return stored.is_changed(self._gateway, self._file)
 
     def _apply(self, rollout: Rollout) -> None:
         self._seen = {**self._seen, fingerprint(rollout): time.monotonic()}
@@ -213,11 +224,6 @@ class RolloutSync:
         for change in self._settings.rollout_now.compare(rollout):
             LOG.warning("rollout of %s (from the store)", change)
         self._settings.live.rollout = rollout
-
-
-def _is_older(own: Rollout, stored: SharedRollout | None) -> bool:
-    """Whether the rollout of a settings file says nothing that the store does not know."""
-    return fingerprint(own) == fingerprint(Rollout()) if stored is None else stored.replaces(own)
 
 
 class FailureSync:
