@@ -7,7 +7,10 @@ import inspect
 from pathlib import Path
 
 import pytest
+from support.postgres import postgres_server, postgres_url
 from support.stores import Place
+
+__all__ = ["postgres_server", "postgres_url"]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -19,7 +22,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Where a fresh store can be made."""
-    return Place("sqlite:store.db", tmp_path)
+    if request.param == "sqlite":
+        return Place("sqlite:store.db", tmp_path)
+    return Place(request.getfixturevalue("postgres_url"), tmp_path)

@@ -342,6 +342,23 @@ def check() -> Steps[None]:
     yield Query("UPDATE schema_version SET checked = CLOCK()")
 
 
+ONE_STATEMENT: Final = frozenset(
+    {
+        claim_node,
+        add_chat,
+        acquire_lease,
+        renew_lease,
+        release_lease,
+        interrupt_chat,
+        delete_chat,
+        expire_chats,
+        delete_batch,
+        check,
+    }
+)
+"""Operations that need no transaction around their only statement."""
+
+
 def _read(row: object, columns: Iterable[str]) -> tuple[Value, ...]:
     return tuple(getattr(row, name) for name in columns)
 

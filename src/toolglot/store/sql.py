@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-MAX_ROWS: Final = 500
+MAX_ROWS: Final = 256
 """Rows in one query; both engines limit the number of parameters."""
 
 Value: TypeAlias = str | bytes | int | float | None

@@ -12,6 +12,7 @@ Durability. What is committed survives the end of the process at any point, ``ki
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
 import sqlite3
@@ -28,7 +29,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from toolglot.core.errors import StoreError
 from toolglot.store.interface import TOPICS
-from toolglot.store.migrations import migrate
+from toolglot.store.migrations import is_current, migrate
 from toolglot.store.sql import Engine, Query, Steps, clean
 from toolglot.store.sql_store import SqlStore
 
@@ -47,8 +48,8 @@ Result = TypeVar("Result")
 
 ENGINE: Final = Engine(
     name="sqlite",
-    pattern=re.compile(r"FOR (?:UPDATE|KEY SHARE)(?: SKIP LOCKED)?"),
-    replacements={},
+    pattern=re.compile(r"\$|FOR (?:UPDATE|KEY SHARE)(?: SKIP LOCKED)?"),
+    replacements={"$": "?"},  # SQLite finds parameters with names more slowly
     find_table="SELECT 1 FROM sqlite_master WHERE name = $1",
     lock_schema="SELECT 1",  # the transaction has the lock
     report_change="""
@@ -228,17 +229,21 @@ class SqliteStore(SqlStore):
             raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or later is needed")
         self._path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         _create(self._path)
+        if not os.access(self._path, os.R_OK | os.W_OK):  # SQLite would give its other files the same mode for good
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             connection.create_function("CLOCK", 0, self._now)
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            if connection.execute("PRAGMA page_count").fetchone() == (0,):
+                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             _use_wal(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute(f"PRAGMA journal_size_limit = {1 << 24}")
-            connection.execute("BEGIN IMMEDIATE")
-            _run_steps(connection, migrate(ENGINE))
-            connection.execute("COMMIT")
+            if not _run_steps(connection, is_current(ENGINE)):
+                connection.execute("BEGIN IMMEDIATE")
+                _run_steps(connection, migrate(ENGINE))
+                connection.execute("COMMIT")
         except BaseException:
             connection.close()
             raise
@@ -269,7 +274,7 @@ def _run_steps(connection: sqlite3.Connection, steps: Steps[Result]) -> Result:
     try:
         query = next(steps)
         while True:
-            values = {str(number): clean(value) for number, value in enumerate(query.values, 1)}
+            values = [clean(value) for value in query.values]
             query = steps.send(connection.execute(ENGINE.adapt(query.sql), values).fetchall())
     except StopIteration as stop:
         result: Result = stop.value
