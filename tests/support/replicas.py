@@ -32,7 +32,7 @@ quirks = ["reasoning_returned"]
 def make_settings(place: Place, base_url: str, config: Path | None = None, **more: Any) -> Settings:
     given = {"port": 0, "state_dir": str(place.folder / "state"), "base_url": base_url, "mode": "native", **more}
     url = f"sqlite:{place.file}" if place.is_sqlite else place.url
-    return load({"store_url": url, **given}, {}, config)
+    return load({"store_url": url} | given, {}, config)
 
 
 def write_profile(folder: Path) -> str:
