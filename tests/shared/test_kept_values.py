@@ -43,7 +43,9 @@ VALUES = st.one_of(
     st.builds(
         KeptReasoning,
         st.lists(st.binary(), max_size=3).map(tuple),
-        st.lists(st.tuples(st.builds(Reasoning, st.text(), st.text(), st.text()), st.booleans()), max_size=3).map(tuple),
+        st.lists(st.tuples(st.builds(Reasoning, st.text(), st.text(), st.text()), st.booleans()), max_size=3).map(
+            tuple
+        ),
     ),
 )
 
@@ -276,7 +278,9 @@ async def test_an_answer_can_be_referred_to_after_a_restart(place: Place, stream
                     address, {"model": "m", "input": "?", "stream": stream, "previous_response_id": known}, key
                 )
                 assert status == 400, answer
-    asked = [[message["content"] for message in body["messages"] if message["role"] == "user"] for body in thinker.asked]
+    asked = [
+        [message["content"] for message in body["messages"] if message["role"] == "user"] for body in thinker.asked
+    ]
     assert asked == [[f"Question {number}" for number in range(last + 1)] for last in range(4)] + [["Again"]]
     assert thinker.asked[-1]["messages"][0]["role"] == "assistant"
 

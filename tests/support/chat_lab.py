@@ -206,7 +206,8 @@ def read_stream(raw: str) -> tuple[int, dict[str, Any]]:
             text += delta.get("content") or ""
             for piece in delta.get("tool_calls") or ():
                 call = calls.setdefault(
-                    piece["index"], {"id": piece.get("id"), "type": "function", "function": {"name": "", "arguments": ""}}
+                    piece["index"],
+                    {"id": piece.get("id"), "type": "function", "function": {"name": "", "arguments": ""}},
                 )
                 for name in ("name", "arguments"):
                     call["function"][name] += piece["function"].get(name) or ""

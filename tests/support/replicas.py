@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from support.stores import Place
 
+from support.stores import Place
 from toolglot.config import Settings, load
 from toolglot.core.conversation import Conversation, Message, Part, Text, Tool, ToolCall, ToolResult
 from toolglot.core.events import CallArguments, CallStarted, Event, Failed, TextDelta

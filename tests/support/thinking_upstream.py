@@ -1,7 +1,7 @@
 """An upstream that thinks, and wants its reasoning back, as the vendors document it.
 
-With thinking on, every answer has ``reasoning_content``. A message with calls has to come back with the reasoning that
-preceded them, in all later requests; else the answer is a 400. Other messages need none.
+With thinking on, every answer has ``reasoning_content``. In a request with tools, every answer of the history has to
+come back with its reasoning; else the request is a 400. Without tools, none has to.
 """
 
 from __future__ import annotations
@@ -37,22 +37,24 @@ class Thinker:
         app.router.add_post("/v1/chat/completions", self.answer)
         return app
 
-    def find_fault(self, messages: list[Any]) -> str:
-        for index, message in enumerate(messages):
-            calls = message.get("tool_calls") or []
-            if message["role"] != "assistant" or not calls or not self.is_strict:
+    def find_fault(self, body: dict[str, Any]) -> str:
+        if not self.is_strict or not body.get("tools"):
+            return ""
+        for index, message in enumerate(body["messages"]):
+            if message["role"] != "assistant":
                 continue
             given = message.get("reasoning_content")
             if not given:
                 return self.refusal.format(index=index)
-            if given not in (self.reasoning.get(calls[0]["id"]), *self.unnamed):
+            calls = message.get("tool_calls")
+            if calls and given not in (self.reasoning.get(calls[0]["id"]), *self.unnamed):
                 return FORGED
         return ""
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.asked.append(body)
-        if fault := self.find_fault(body["messages"]):
+        if fault := self.find_fault(body):
             self.refused += 1
             error = {"message": fault, "type": "invalid_request_error", "param": None, "code": "invalid_request_error"}
             return web.json_response({"error": error}, status=400)
@@ -62,9 +64,10 @@ class Thinker:
         message: dict[str, Any] = {"role": "assistant", "content": ANSWER, "reasoning_content": f"Thought {number}."}
         if results < len(STEPS):
             name, arguments = STEPS[results]
-            call = {"id": f"call_{number:04}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            call_id = f"call_{number:04}"
+            call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
             message |= {"content": None, "tool_calls": [call]}
-            self.reasoning[call["id"]] = message["reasoning_content"]
+            self.reasoning[call_id] = message["reasoning_content"]
         finish = "tool_calls" if "tool_calls" in message else "stop"
         head = {"id": f"c{number}", "created": 1, "model": "thinker"}
         if not body.get("stream"):
@@ -78,7 +81,10 @@ class Thinker:
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
         await response.prepare(request)
         thought = message["reasoning_content"]
-        deltas: list[dict[str, Any]] = [{"role": "assistant", "reasoning_content": thought[:4]}, {"reasoning_content": thought[4:]}]
+        deltas: list[dict[str, Any]] = [
+            {"role": "assistant", "reasoning_content": thought[:4]},
+            {"reasoning_content": thought[4:]},
+        ]
         for call in message.get("tool_calls", ()):
             deltas.append({"tool_calls": [{**call, "index": 0}]})
         if message["content"]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -233,7 +234,10 @@ class Exchange:
 # -- preparing a request -----------------------------------------------------------------------------------------------
 
 
-def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | CapabilitiesUnknown | ValuesNeeded:
+Prepared: TypeAlias = Exchange | CapabilitiesUnknown | ValuesNeeded
+
+
+def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     """Decode a request, choose its route and encode it for the upstream.
 
     Returns ``CapabilitiesUnknown`` if the route depends on what the upstream supports: ask the upstream, then prepare

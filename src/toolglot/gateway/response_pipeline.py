@@ -23,10 +23,10 @@ from toolglot.core.options import Options
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.context import GatewayContext, IncomingRequest
 from toolglot.gateway.delivery import Delivery, DeliveryPlan, EventDelivery
-from toolglot.gateway.exchange import Exchange, ValuesNeeded, prepare
+from toolglot.gateway.exchange import Exchange, Prepared, prepare
 from toolglot.gateway.experiment import DryRun
 from toolglot.gateway.outcomes import describe_failure, find_emptiness, redact_failure
-from toolglot.gateway.routing import NATIVE, RELAY, CapabilitiesUnknown, Route, takes_one_call
+from toolglot.gateway.routing import NATIVE, RELAY, Route, takes_one_call
 from toolglot.gateway.sessions.kept_reasoning import ReasoningCollector
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.gateway.xml_delivery import XmlDelivery
@@ -43,9 +43,7 @@ class ResponseStep(Protocol):
     def feed(self, events: list[Event]) -> list[Event]: ...
 
 
-def prepare_with_tools(
-    request: IncomingRequest, context: GatewayContext
-) -> Exchange | CapabilitiesUnknown | ValuesNeeded:
+def prepare_with_tools(request: IncomingRequest, context: GatewayContext) -> Prepared:
     """Prepare a large request; compile its tools as well, which are cached for the response."""
     exchange = prepare(request, context)
     if isinstance(exchange, Exchange) and _reads_calls(exchange, exchange.route):
