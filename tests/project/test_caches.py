@@ -30,9 +30,10 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "clients.xml.text_escaping:_tag_prefixes": (16, "the starts of a client's tags"),
     "clients.xml.value_encoding:_compile_entities": (16, "compiled patterns of an unescaping rule"),
     "clients.xml:all_clients": (ALL, "the XML client profiles"),
-    "config.settings:_extend": (1024, "endpoint URLs"),
     "config.settings:_pattern": (1024, "compiled patterns of model names"),
-    "config.settings:known_dialect": (1024, "the dialect of a model name"),
+    "config.upstreams:_extend": (1024, "endpoint URLs"),
+    "config.upstreams:_write_probe": (ALL, "a call in each dialect"),
+    "config.upstreams:known_dialect": (1024, "the dialect of a model name"),
     "core.call_patterns:_compile": (64, "compiled pattern settings"),
     "core.options:make_options": (64, "checked reader options"),
     "core.provenance:_NORMAL_FORMS": (1 << 24, "normal forms of texts with call markup (characters)"),
@@ -105,6 +106,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "wires.json_fields:_read_large_once": (4, "parsed large tool lists"),
     "wires.json_fields:_read_once": (64, "parsed tool lists"),
     "wires:all_wires": (ALL, "the wires"),
+    "wires:client_wires": (ALL, "the wires of clients"),
 }
 
 STORES: Final[dict[str, tuple[float, str]]] = {

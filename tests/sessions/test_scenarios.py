@@ -30,8 +30,8 @@ async def talk(client: Client, turns: int) -> None:
         await client.ask()
 
 
-def reader(lab: Lab, **fields: str) -> Client:
-    return Client(lab, tools=[make_tool("read", "Read a file")], **fields)
+def reader(lab: Lab, system: str) -> Client:
+    return Client(lab, system, [make_tool("read", "Read a file")])
 
 
 @scenario(12)
@@ -66,7 +66,7 @@ async def same_first_message_interleaved(lab: Lab) -> None:
 
 @scenario(6)
 async def parallel_results(lab: Lab) -> None:
-    client = reader(lab, system=f"Help {lab.fact()}")
+    client = reader(lab, f"Help {lab.fact()}")
     client.say()
     lab.answers = [Answer("", tuple(make_call(f"{lab.fact()}.txt") for _ in range(2)))]
     calls = await client.ask(scored=False)
@@ -78,7 +78,7 @@ async def parallel_results(lab: Lab) -> None:
 
 @scenario(5)
 async def result_and_reminder(lab: Lab) -> None:
-    client = reader(lab, system=f"Help {lab.fact()}")
+    client = reader(lab, f"Help {lab.fact()}")
     client.say()
     lab.answers = [Answer("", (make_call(f"{lab.fact()}.txt"),))]
     [call] = await client.ask(scored=False)
@@ -132,7 +132,7 @@ async def client_adds_white_space(lab: Lab) -> None:
 
 @scenario(4)
 async def arguments_reformatted(lab: Lab) -> None:
-    client = reader(lab, system=f"Help {lab.fact()}")
+    client = reader(lab, f"Help {lab.fact()}")
     client.say()
     lab.answers = [Answer("", (make_call(f"{lab.fact()}.txt"),))]
     [call] = await client.ask(scored=False)

@@ -48,7 +48,7 @@ async def test_a_node_is_claimed_once(place: Place) -> None:
         assert not await store.claim_node(node(b"k", "s2"), b"one")
         assert not await store.claim_node(node(b"k", chat="c9"), b"one")
         await store.add_nodes([node(b"k", answer=b"two")])
-        assert [found.node.answer for found in await store.find_nodes([b"k"])] == [b"one"]
+        assert [found.node.answer for found in await store.find_nodes([b"k"])] == [b"two"]
 
 
 async def test_one_of_many_claims_wins(place: Place) -> None:

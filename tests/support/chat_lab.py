@@ -55,6 +55,7 @@ class Lab:
     store: str = ""
     stream: bool = True
     keys: str = ""
+    upstream: dict[str, Any] = field(default_factory=dict)
     score: Score = field(default_factory=Score)
     answers: list[Answer] = field(default_factory=list)
     numbers: Any = field(default_factory=lambda: count(1))
@@ -85,6 +86,7 @@ class Lab:
             "accept_terms": True,
             "chaining": self.chaining,
             "branch_mode": self.branch_mode,
+            **self.upstream,
         }
         return replace(settings, upstreams=tuple(replace(one, **changed) for one in settings.upstreams))
 
@@ -108,9 +110,17 @@ class Lab:
 
     async def age_store(self, seconds: float) -> None:
         """Make everything in the store older, as if the gateway had not been used for some time."""
-        with closing(sqlite3.connect(self.folder / "toolglot.db")) as database, database:
-            for table in ("chats", "sessions"):
-                database.execute(f"UPDATE {table} SET created = created - ?, used = used - ?", (seconds, seconds))
+        for table in ("chats", "sessions"):
+            self.write_store(f"UPDATE {table} SET created = created - {seconds}, used = used - {seconds}")
+
+    def write_store(self, statement: str) -> None:
+        """Change the SQLite file from outside."""
+        with closing(sqlite3.connect(self.folder / "toolglot.db", timeout=10)) as database, database:
+            database.execute(statement)
+
+    def read_store(self, statement: str) -> Any:
+        with closing(sqlite3.connect(self.folder / "toolglot.db", timeout=10)) as database:
+            return database.execute(statement).fetchone()[0]
 
     def check_continued(self, content: str = "") -> None:
         """Check that the last request went to a known chat: with the tail alone, which is ``content`` if given."""
@@ -135,6 +145,7 @@ class Client:
     messages: list[dict[str, Any]] = field(default_factory=list)
     key: str = ""
     replica: int = 0
+    extra: dict[str, Any] = field(default_factory=dict)
 
     def say(self, text: str = "Question") -> None:
         self.messages.append({"role": "user", "content": f"{text} {self.lab.fact()}"})
@@ -146,7 +157,7 @@ class Client:
     def body(self) -> dict[str, Any]:
         system = [{"role": "system", "content": self.system}] if self.system else []
         tools = {"tools": self.tools} if self.tools else {}
-        return {"model": MODEL, "messages": [*system, *self.messages], "stream": self.lab.stream, **tools}
+        return {"model": MODEL, "messages": [*system, *self.messages], "stream": self.lab.stream, **tools, **self.extra}
 
     @property
     def headers(self) -> dict[str, str]:
@@ -194,7 +205,8 @@ class Client:
 
 def read_stream(raw: str) -> tuple[int, dict[str, Any]]:
     """The message that a stream makes; the error if it ends with one."""
-    text, calls = "", {}
+    text = ""
+    calls: dict[int, dict[str, Any]] = {}
     for line in raw.splitlines():
         if not line.startswith("data: {"):
             continue

@@ -6,8 +6,12 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
+from toolglot import sim as simulators
 from toolglot.core.errors import UsageError
 from toolglot.sim.faults import FAULTS
 from toolglot.sim.options import AUTO, SimOptions, parse_faults
@@ -16,6 +20,7 @@ from toolglot.sim.script import load_script
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
+DEFAULT_WIRE = "openai_chat"
 EXAMPLES = """\
 examples:
   toolglot sim                                       use the dialect of the prompt, or native calls for native tools
@@ -28,15 +33,28 @@ examples:
 """
 
 
+def list_wires() -> dict[str, ModuleType]:
+    """The commands of the simulators of other wires. Each is a package in ``toolglot.sim``."""
+    packages = [found.name for found in iter_modules(simulators.__path__) if found.ispkg]
+    return {name: import_module(f"{simulators.__name__}.{name}.command") for name in packages}
+
+
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register ``toolglot sim``."""
+    wires = list_wires()
     sim = commands.add_parser(
         "sim",
         help="run a simulated model, for tests and demos",
         description="Run a simulated model behind an OpenAI-compatible server. No model is involved: it picks an "
         "offered tool by rules, or sends scripted answers, in any dialect and with any of the listed faults.",
-        epilog=EXAMPLES,
+        epilog=EXAMPLES + "".join(wire.EXAMPLES for wire in wires.values()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sim.add_argument(
+        "--wire",
+        choices=[DEFAULT_WIRE, *wires],
+        default=DEFAULT_WIRE,
+        help=f"the protocol of the server (default: {DEFAULT_WIRE})",
     )
     sim.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     sim.add_argument("--port", type=int, default=8099, help="port to listen on; 0 takes a free port (default: 8099)")
@@ -49,27 +67,39 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     sim.add_argument("--latency", type=float, default=0, metavar="MS", help="milliseconds before the first byte")
     sim.add_argument("--pace", type=float, default=0, metavar="MS", help="milliseconds between writes")
     sim.add_argument("--fault", action="append", default=[], metavar="NAME", help="a fault to inject (repeatable)")
-    sim.add_argument("--faults", action="store_true", help="list the faults and exit")
+    sim.add_argument("--faults", action="store_true", help="list the faults of the wire and exit")
+    for wire in wires.values():
+        wire.add_arguments(sim)
     sim.set_defaults(run=run_sim)
 
 
 def run_sim(arguments: argparse.Namespace) -> int:
+    wires = list_wires()
+    for name, other in wires.items():
+        given = [option for option in other.OPTIONS if getattr(arguments, option) is not None]
+        if name != arguments.wire and given:
+            flags = ", ".join("--" + option.replace("_", "-") for option in given)
+            raise UsageError(f"{flags} can be used only with --wire {name}")
+    wire = wires.get(arguments.wire)
     if arguments.faults:
-        sys.stdout.writelines(f"{name:<20} {about}\n" for name, about in FAULTS.items())
+        faults = wire.FAULTS if wire else FAULTS
+        width = max(map(len, faults))
+        sys.stdout.writelines(f"{name:<{width}} {about}\n" for name, about in faults.items())
         return 0
-    options = SimOptions(
-        dialect=arguments.dialect,
-        chunk=arguments.chunk,
-        chunk_bytes=arguments.chunk_bytes,
-        latency=arguments.latency,
-        pace=arguments.pace,
-        faults=tuple(name for text in arguments.fault for name in parse_faults(text)),
-        script=load_script(arguments.script) if arguments.script else (),
-    )
+    shared = {
+        "dialect": arguments.dialect,
+        "chunk": arguments.chunk,
+        "chunk_bytes": arguments.chunk_bytes,
+        "latency": arguments.latency,
+        "pace": arguments.pace,
+        "faults": tuple(name for text in arguments.fault for name in parse_faults(text)),
+        "script": load_script(arguments.script) if arguments.script else (),
+    }
+    options = wire.make_options(shared, arguments) if wire else SimOptions(**shared)
     import asyncio
 
     with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=_choose_loop()) as runner:
-        runner.run(_serve(options, arguments.host, arguments.port))
+        runner.run(_serve(options, arguments))
     return 0
 
 
@@ -82,16 +112,20 @@ def _choose_loop() -> Callable[[], AbstractEventLoop] | None:
     return new_event_loop
 
 
-async def _serve(options: SimOptions, host: str, port: int) -> None:
+async def _serve(options: SimOptions, arguments: argparse.Namespace) -> None:
     import asyncio
 
+    wire = list_wires().get(arguments.wire)
+    host, port = arguments.host, arguments.port
     try:
-        from toolglot.sim.server import make_app, running
+        from toolglot.sim.server import running
+
+        server: Any = import_module(f"{wire.__package__}.server" if wire else "toolglot.sim.server")
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is missing; install toolglot[server]") from error
     try:
-        async with running(make_app(options), host, port) as address:
-            sys.stdout.writelines(describe(address))
+        async with running(server.make_app(options), host, port) as address:
+            sys.stdout.writelines(wire.describe(address, options) if wire else describe(address))
             sys.stdout.flush()
             await asyncio.Event().wait()
     except OSError as error:

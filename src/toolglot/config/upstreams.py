@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from toolglot.config.keys import Secret
 from toolglot.config.value_types import ADDRESS, BOOL, COOKIES, HEADERS, SECONDS, SECRET, TEXT, choice, setting
+from toolglot.prompting.call_writer import write_call
 from toolglot.reading.reader import dialect_index
 from toolglot.wires import all_wires, wire_names
 
@@ -17,6 +18,8 @@ WIRES: Final = wire_names()
 DEFAULT_DIALECT: Final = "roo_xml"
 SECRET_LENGTH: Final = 8
 NO_SECRET: Final = Secret()
+PROBE: Final = r"""{"text": "</a>]]>```\n\"'\\{[(<|", "values": [1, {"a": null}]}"""
+"""Arguments that not every dialect can write."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,8 @@ class Upstream:
 
     def takes_dialect(self, dialect: str) -> bool:
         """Whether calls in this dialect reach the gateway: the upstream does not take their marks for its own."""
-        sample = dialect_index().by_name[dialect].sample
-        return not any(mark in sample for mark in all_wires()[self.wire].intercepted_marks)
+        marks = all_wires()[self.wire].intercepted_marks
+        return not marks or not any(mark in _write_probe(dialect) for mark in marks)
 
     def known_dialect(self, *names: str) -> str:
         """The dialect known for the first of these model names, if the upstream takes it, or the default."""
@@ -104,3 +107,10 @@ def _cookie_values(cookies: str) -> Iterator[str]:
 def known_dialect(*names: str) -> str:
     """The dialect known for the first of these model names, or the default."""
     return next(filter(None, map(dialect_index().resolve_hint, names)), DEFAULT_DIALECT)
+
+
+@cache
+def _write_probe(dialect: str) -> str:
+    """A call that shows the marks of a dialect, and those of the dialect that stands in where it cannot write a
+    call."""
+    return write_call(dialect, "probe", PROBE)

@@ -33,7 +33,7 @@ from toolglot.gateway.capabilities.learned import LearnedFailure
 from toolglot.gateway.capabilities.profiles import REASONING_MISSING
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.experiment import Experiment
-from toolglot.gateway.outcomes import UNFINISHED, describe_failure
+from toolglot.gateway.outcomes import UNFINISHED, describe_failure, redact_failure
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT, CapabilitiesUnknown, Route, choose_route
 from toolglot.gateway.sessions.client_state import ClientState
 from toolglot.gateway.sessions.kept_reasoning import KEEP_SIGNED, Keeping, TurnKey
@@ -188,7 +188,7 @@ class Exchange:
     def check_failure(self, event: Failed, sent: bool) -> None:
         """A response failed while it was read. Raises the failure if the client has received nothing of it and the
         request can fall back to text."""
-        chat = self.upstream_wire.chat
+        event, chat = redact_failure(event, self.secrets), self.upstream_wire.chat
         error = chat.restore_error(event) if chat is not None else describe_failure(event)
         if not sent and self.may_ask_again(error):
             raise error

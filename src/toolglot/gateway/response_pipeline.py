@@ -17,6 +17,7 @@ from toolglot.clients.toolsets import ResponseMapper
 from toolglot.clients.xml.argument_escaping import ArgumentEscaper
 from toolglot.clients.xml.response_renderer import shorten_arguments
 from toolglot.config.rollout import SHELL
+from toolglot.core.conversation import ToolChoice
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta
 from toolglot.core.options import Options
@@ -217,7 +218,7 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
     plan = DeliveryPlan(
         names=exchange.names,
         break_character=exchange.prompted.break_character if exchange.prompted else "",
-        choice=exchange.choice,
+        choice=_limit_choice(exchange),
         single=takes_one_call(exchange.client_request.conversation, exchange.settings),
         streamed=streamed and not exchange.wire.sends_whole_calls,
         secrets=exchange.secrets,
@@ -236,6 +237,16 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
 def _may_ask_again(exchange: Exchange, route: Route) -> bool:
     """Whether a failure may lead to another request to the upstream, as long as nothing was sent to the client."""
     return route.can_fall_back or exchange.chat_turn is not None
+
+
+def _limit_choice(exchange: Exchange) -> ToolChoice:
+    """The calls that the client takes. Of a stateful upstream these are only those of tools that its prompt
+    describes: it has tools of its own, which are not the client's."""
+    choice, names = exchange.choice, exchange.names
+    if exchange.upstream_wire.chat is None or choice.only or choice.mode == "none":
+        return choice
+    known = dict.fromkeys((*(names.get(tool.name, tool.name) for tool in exchange.tools), *exchange.route.supported))
+    return ToolChoice(choice.mode, tuple(known)) if known else ToolChoice("none")
 
 
 def _reads_calls(exchange: Exchange, route: Route) -> bool:

@@ -176,12 +176,8 @@ def choose_route(
     ``mode`` is the mode that the request itself asks for, if any; ``client`` is the profile of an XML client.
     Raises: RequestError if the mode is unknown or the request offers too many tools.
     """
-    if mode and mode not in MODES:
-        raise RequestError(f"The mode {mode!r} is not one of {', '.join(MODES)}.", "x-toolglot-mode")
     model, upstream = settings.model_for(conversation.model)
-    mode = "off" if not settings.tool_calling.enabled else mode or model.mode
-    if all_wires()[upstream.wire].chat is not None:
-        mode = _without_native(mode)
+    mode = _choose_mode(mode, model, upstream, settings)
     detected = mode != "off" and not client and _asks_for_tools(conversation, settings)
     mode = "native" if detected else mode
     tool_mode = _find_tool_mode(mode, bool(detected or client), conversation, settings)
@@ -200,8 +196,13 @@ def choose_route(
     return route
 
 
-def _without_native(mode: str) -> str:
-    """The mode for an upstream without tools of its own."""
+def _choose_mode(asked: str, model: ModelSettings, upstream: Upstream, settings: Settings) -> str:
+    """The mode: as the request asks, else as the settings say. Raises RequestError if that is not possible."""
+    if asked and asked not in MODES:
+        raise RequestError(f"The mode {asked!r} is not one of {', '.join(MODES)}.", "x-toolglot-mode")
+    mode = asked or model.mode if settings.tool_calling.enabled else "off"
+    if all_wires()[upstream.wire].chat is None:
+        return mode
     if mode == "native":
         raise RequestError("The upstream of this model has no native tools: ask for auto or text.", "x-toolglot-mode")
     return "text" if mode == AUTO else mode

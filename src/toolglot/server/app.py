@@ -51,7 +51,7 @@ from toolglot.server.queries import Queries
 from toolglot.server.responder import REQUEST_ID, Responder
 from toolglot.server.router import ANY_METHOD, Router
 from toolglot.server.shared_state import SharedState
-from toolglot.server.upstream.chats import ChatService
+from toolglot.server.upstream.chats import ChatClient
 from toolglot.server.upstream.discovery import Discovery, load_capabilities
 from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires, client_wires, openai_chat
@@ -96,7 +96,7 @@ class Gateway:
         secret = make_chain_secret(settings) if store is not None else b""
         self.context = GatewayContext(settings, self.source, self.capabilities, secret)
         index = ChatIndex(store, self.source.now, self.source.new_session_id, self.source.token())
-        self.chats = ChatService(settings, self.pool, index, self.source, self.upstream_headers)
+        self.chats = ChatClient(settings, self.pool, index, self.source, self.upstream_headers)
         self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=True)
         self.draining = False
         self.queries = Queries(telemetry.writer, self.access.visible_owner)

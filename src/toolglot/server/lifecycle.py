@@ -62,6 +62,7 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
     elif not settings.store.url.is_none:
         LOG.info("server.state_dir is 'none', so there is no store: records and sessions are not kept")
     gateway, server = Gateway(settings, telemetry), settings.server
+    gateway.chats.start()
     listener = Listener(gateway, settings.limits.body_bytes, settings.limits.header_bytes)
     try:
         await gateway.start()

@@ -111,7 +111,8 @@ class Responder:
             await call()
 
     async def stream_body(self, response: UpstreamResponse) -> None:
-        self.begin()
+        if self.exchange.chat_turn is None:  # the errors of stateful upstreams come within their streams
+            self.begin()
         stream = self.open_stream()
         try:
             await response.stream_to(self.make_consumer(stream, response), self.request.drain)
@@ -121,6 +122,7 @@ class Responder:
         if not self.request.response_complete:
             tail = self.tail or stream.close()
             await self.run_before_end()
+            self.begin()
             self.end(tail)
         if not response.ended:
             await response.drain_tail()
@@ -141,6 +143,7 @@ class Responder:
                 return False
             if not self.recorder.chunks:
                 self.exchange.commit()
+                self.begin()
             self.last_write = now()
             count_bytes(out)
             return write(out)

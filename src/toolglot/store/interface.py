@@ -213,7 +213,8 @@ class Store(Protocol):
         ...
 
     async def add_nodes(self, nodes: Sequence[ChainNode]) -> None:
-        """Add nodes. Those of sessions or chats that do not exist (any more) are left out."""
+        """Add nodes; one that exists gets the new ``answer``. Those of sessions or chats that do not exist (any more)
+        are left out."""
         ...
 
     async def claim_node(self, node: ChainNode, answer: bytes) -> bool:

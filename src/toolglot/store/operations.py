@@ -34,6 +34,7 @@ RECORD: Final = tuple(name for name in RecordRow.__struct_fields__ if name != "b
 SESSION: Final = SessionRow.__struct_fields__
 CHAT: Final = Chat.__struct_fields__
 NODE: Final = ChainNode.__struct_fields__
+NODE_KEY: Final = "key, session, coalesce(chat, ''), message"
 KEPT: Final = KeptValue.__struct_fields__
 FAILURE: Final = FailureRow.__struct_fields__
 KEY: Final = KeyRow.__struct_fields__
@@ -174,11 +175,12 @@ def add_nodes(nodes: Sequence[ChainNode]) -> Steps[None]:
 
 def _insert_nodes(nodes: Sequence[ChainNode]) -> Steps[None]:
     """Sorted, because two transactions that insert the same nodes wait for each other."""
+    latest = {(node.key, node.session, node.chat, node.message): node for node in nodes}
     rows = [
         (node.key, node.session, node.chat or None, node.message, node.context, node.answer, node.size)
-        for node in sorted(nodes, key=lambda node: (node.key, node.session))
+        for node in sorted(latest.values(), key=lambda node: (node.key, node.session))
     ]
-    yield from insert("nodes", NODE, rows, "ON CONFLICT DO NOTHING")
+    yield from insert("nodes", NODE, rows, f"ON CONFLICT ({NODE_KEY}) DO UPDATE SET answer = excluded.answer")
 
 
 def claim_node(node: ChainNode, answer: bytes) -> Steps[bool]:

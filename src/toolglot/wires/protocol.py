@@ -193,8 +193,9 @@ class ChatProtocol(Struct, frozen=True, kw_only=True):
     encodes the first message of a chat, ``encode_tail`` the messages that follow the chat's last answer; a system
     message before them replaces the instructions of the chat. ``place(body, position)`` completes either.
     ``locate(chat_id)`` is the path of completions. ``stop`` ends an answer in progress; ``delete`` deletes a chat.
-    ``classify`` says what an error means; ``restore_error`` makes the error of a ``Failed`` event. ``read_error(body)`` is the error in an answer with status 200, if it is one.
-    The id of an answer is that of the decoder's ``Started`` event.
+    ``classify`` says what an error means; ``restore_error`` makes the error of a ``Failed`` event. ``read_error(body)``
+    is the error in an answer with status 200, if it is one. The id of an answer is that of the decoder's ``Started``
+    event.
     """
 
     create: Callable[[str, float], ChatCall]

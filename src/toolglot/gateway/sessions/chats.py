@@ -12,8 +12,8 @@ tokens.
     await chats.end(place)                       in any case: release the lease
 
 A chat is leased to one request at a time. Before a message is sent its head becomes unknown, and ``commit`` sets it
-again, before the client gets the end of the answer. So a request that dies in between leaves a chat that nobody
-continues. Fencing tokens keep a request whose lease has expired from committing.
+again, before the client gets the end of the answer. So a request that dies in between leaves a chat that is
+never continued. Fencing tokens keep a request whose lease has expired from committing.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 *Strategy.* At its end a request appends its record to a bounded queue and waits for nothing. One task takes what has
 gathered and writes it in one transaction; in a thread it first encodes the records and redacts bodies. A store that
-fails is tried again after growing pauses while the queue has room; when the queue is full, records are dropped and
+fails is tried again after growing pauses while the queue is not full; otherwise records are dropped and
 counted. The same task opens the store, checks it while there is nothing to write, and deletes what is too old.
 """
 

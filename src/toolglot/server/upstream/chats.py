@@ -41,7 +41,7 @@ OFF: Final = "off"
 Headers = Callable[[Upstream, str], dict[str, str]]
 
 
-class ChatService:
+class ChatClient:
     """The chats of all stateful upstreams. ``make_headers(upstream, client_key)`` makes the headers of a request."""
 
     def __init__(
@@ -66,6 +66,7 @@ class ChatService:
         """Wait for requests in the background."""
         if self.cleanup is not None:
             self.cleanup.cancel()
+            await asyncio.wait([self.cleanup])
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=BACKGROUND_SECONDS)
 
@@ -102,6 +103,9 @@ class ChatService:
                 if fault is ChatFault.BLOCKED:
                     self.open_circuit(upstream)
                 attempts[fault] += 1
+                if turn.may_retry:
+                    turn.restart()
+                    responder.restart()
                 if not turn.may_retry or attempts[fault] > RETRIES.get(fault, 0):
                     turn.may_retry = False
                     raise
@@ -111,8 +115,6 @@ class ChatService:
             if fault is ChatFault.BUSY:
                 continues = attempts[fault] < RETRIES[fault]
                 await asyncio.sleep(BUSY_SECONDS)
-            turn.restart()
-            responder.restart()
 
     async def send(
         self,

@@ -12,9 +12,11 @@ from toolglot.sim.qwen_web.chats import SeenMessage
 from toolglot.sim.request import SimRequest
 
 TURN_HEADING = re.compile(
-    r"(?mi)^(?:#+ *|\[|<|\*\*)?(?:user|human|question|latest (?:message|turn))\b[^\n]{0,40}?(?::|\]|>|\*\*|$)"
+    r"^\W{0,4}(?i:user|human|question|latest (?:message|turn))(?i: (?:message|turn|asks|request))?\W{0,4}$"
+    r"|^\W{0,4}(?:User|Human):",
+    re.M,
 )
-"""The line before the last turn of the user, in a message that holds a whole conversation."""
+"""What stands before a turn of the user in a message that holds a whole conversation."""
 
 
 def echo(messages: Sequence[SeenMessage]) -> Answer:
@@ -50,4 +52,6 @@ def read_context(messages: Sequence[SeenMessage], model: str) -> SimRequest:
 def _last_turn(text: str) -> str:
     headings = list(TURN_HEADING.finditer(text))
     after = text[headings[-1].end() :].strip() if headings else ""
+    if after and find_tools(after):
+        after = ""  # a heading in the instructions
     return after or text.rstrip().rpartition("\n\n")[2].strip()

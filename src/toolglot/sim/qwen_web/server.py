@@ -205,7 +205,10 @@ async def show_account(simulation: ChatSimulation, request: web.Request, seen: R
 async def show_seen(request: web.Request) -> web.StreamResponse:
     """What the model saw last, newest first; no part of the service."""
     simulation = request.app[SIMULATION]
-    latest = [seen.to_json() for seen in reversed(simulation.seen[-SHOWN:])]
+    limit = request.query.get("limit", str(SHOWN))
+    if not limit.isdecimal():
+        return _report(simulation, ChatError("Bad_Request", "limit must be a number"), 400)
+    latest = [seen.to_json() for seen in simulation.seen[::-1][: int(limit)]]
     return _json({"semantics": simulation.options.semantics, "violations": simulation.violations, "seen": latest})
 
 

@@ -117,7 +117,7 @@ class ChatSimulation:
         if self.blocked or (options.waf_after and self._admitted > options.waf_after):
             raise RequestRefusedError(PAGES[options.risk_page])
         token = read_token(headers)
-        with_status = "status_errors" in self._base_faults(headers)
+        with_status = "status_errors" in self._server_faults(headers)
         if token != options.token:
             raise RequestRefusedError(ERRORS["unauthorized"], is_violation=not token, with_status=with_status)
         if self.expired or (options.expire_after and self._admitted > options.expire_after):
@@ -134,7 +134,8 @@ class ChatSimulation:
         if refusal.is_violation:
             self.violations.append(str(refusal))
 
-    def _base_faults(self, headers: Mapping[str, str]) -> tuple[str, ...]:
+    def _server_faults(self, headers: Mapping[str, str]) -> tuple[str, ...]:
+        """The faults that hold before the model is known."""
         faults: tuple[str, ...] = parse_headers(headers, self.options).get("faults", self.options.faults)
         return faults
 
@@ -174,10 +175,10 @@ class ChatSimulation:
         """Stop an answer and unlock its chat. Raises: ``RequestRefusedError``."""
         self.fail("stop", headers)
         chat = self.find(str(body.get("chat_id") or ""))
-        response_id = body.get("response_id")
+        response_id = str(body.get("response_id") or "")
         if response_id not in chat.messages or chat.messages[response_id].role != "assistant":
             raise refuse_input("response_id.")
-        keeps_lock = "stop_keeps_lock" in self._base_faults(headers)
+        keeps_lock = "stop_keeps_lock" in self._server_faults(headers)
         if generation := self._generations.get(response_id):
             generation.stopped.set()
             self.end(generation, aborted=keeps_lock)
@@ -191,14 +192,14 @@ class ChatSimulation:
 
         Raises: ``RequestRefusedError``, and ``UsageError`` for an unknown option.
         """
-        base_faults = self._base_faults(headers)
-        request = parse_completion(body, chat_id, accepts_whole="whole_answers" in base_faults)
+        server_faults = self._server_faults(headers)
+        request = parse_completion(body, chat_id, accepts_whole="whole_answers" in server_faults)
         chat = self.find(chat_id)
         parent = request.parent
         if parent is not None and parent not in chat.messages:
             raise RequestRefusedError(parent_missing(parent))
         if chat.is_busy(self.options.clock()):
-            raise RequestRefusedError(ERRORS["in_progress"], with_status="status_errors" in base_faults)
+            raise RequestRefusedError(ERRORS["in_progress"], with_status="status_errors" in server_faults)
         visible = (*chat.list_seen(parent, self.options.semantics), SeenMessage(request.role, request.text))
         scripted = self._next_scripted(visible, request.model)
         options = options_for_request(self.options, request.model, headers, scripted.options)

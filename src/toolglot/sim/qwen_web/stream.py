@@ -364,11 +364,7 @@ def _encode_plan(
     events: Sequence[StreamEvent], interruption: Interruption | None, options: ChatSimOptions
 ) -> StreamPlan:
     faults = options.faults
-    encoded = [event.encode() for event in events]
-    if "no_blank_lines" in faults:
-        encoded = [data.removesuffix(b"\n") for data in encoded]
-    if "crlf" in faults:
-        encoded = [data.replace(b"\n", b"\r\n") for data in encoded]
+    encoded = _encode_events(events, faults)
     drip = "slow_drip" in faults
     size = options.chunk_bytes or (DRIP_BYTES if drip else 0)
     pace = options.pace or (DRIP_PACE if drip else 0)
@@ -387,3 +383,12 @@ def _encode_plan(
         texts=tuple(event.text for event in events),
         final_at=finals[0] if finals else None,
     )
+
+
+def _encode_events(events: Sequence[StreamEvent], faults: Collection[str]) -> list[bytes]:
+    encoded = [event.encode() for event in events]
+    if "no_blank_lines" in faults:
+        encoded = [data.removesuffix(b"\n") for data in encoded]
+    if "crlf" in faults:
+        encoded = [data.replace(b"\n", b"\r\n") for data in encoded]
+    return encoded

@@ -2,21 +2,22 @@
 
 Strategy. The upstream is asked for pieces, but at times it repeats the whole text so far. A piece that does not begin
 with all the text before it settles that these are pieces. While every piece does, both readings are possible, and only
-what they have in common is returned. Two pieces in a row that are longer than the text before them settle that these
-are snapshots, unless the text is one character repeated.
+what they have in common is returned. Two pieces that are longer than the text before them settle that these are
+snapshots, unless the text is one character repeated. At the end of the text one is enough, even if it is not longer,
+where the text before it is not short.
 """
 
 from __future__ import annotations
 
 SNAPSHOTS_TO_SETTLE = 2
-LONG = 16
+LONG = 8
 """A text of so many characters does not begin the next piece by chance."""
 
 
 class DeltaReader:
     """Returns the new text of each piece."""
 
-    __slots__ = ("_growths", "_joined", "_last", "_reading", "_sent")
+    __slots__ = ("_growths", "_joined", "_last", "_reading", "_repeated", "_sent")
 
     def __init__(self) -> None:
         self._reading = ""
@@ -24,6 +25,8 @@ class DeltaReader:
         self._last = ""
         self._sent = 0
         self._growths = 0
+        self._repeated = 0
+        """The length of the text with which the last piece began."""
 
     def feed(self, piece: str) -> str:
         """The text that is new for certain."""
@@ -39,7 +42,7 @@ class DeltaReader:
         if not piece.startswith(self._last):
             return self._settle("pieces")
         self._growths += len(piece) > len(self._last)
-        self._last = piece
+        self._repeated, self._last = len(self._last), piece
         if self._growths >= SNAPSHOTS_TO_SETTLE and len(set(piece)) > 1:
             return self._settle("snapshots")
         return self._release(_find_common(self._joined, piece))
@@ -48,8 +51,8 @@ class DeltaReader:
         """The end of the text: what was held back."""
         if self._reading or not self._last:
             return ""
-        grown = self._growths and len(set(self._last)) > 1 and len(self._last) >= LONG
-        return self._settle("snapshots" if grown else "pieces")
+        is_snapshot = self._repeated >= LONG and len(set(self._last)) > 1
+        return self._settle("snapshots" if is_snapshot else "pieces")
 
     def _settle(self, reading: str) -> str:
         self._reading = reading

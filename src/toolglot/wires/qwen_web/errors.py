@@ -70,7 +70,7 @@ _KINDS: Final = (
     ),
     _Kind(
         "chat_in_progress",
-        409,
+        503,
         (),
         _words(r"chat is in progress"),
         "The chat is still being answered: try again in a few seconds.",

@@ -14,6 +14,7 @@ from typing import Any
 
 from toolglot.core.events import CallArguments, CallStarted, Event, Reason
 from toolglot.wires.json_fields import end_call, find_fault, text_at, write_arguments
+from toolglot.wires.translation import table_at
 
 
 class InterceptedCalls:
@@ -36,25 +37,26 @@ class InterceptedCalls:
         """Whether the platform has answered every call, so that nothing of use follows."""
         return bool(self.count) and self.results >= self.count and self._snapshot is None
 
-    def take(self, delta: Mapping[str, Any], events: list[Event]) -> bool:
-        """Take a delta with a call or a result; returns False for any other."""
-        call = delta.get("function_call")
-        call = call if isinstance(call, dict) else None
-        if delta.get("role") != "function" and call is None:
-            return False
-        if delta.get("function_id") or (call is not None and call.get("function_id")):
-            return True
-        if call is None:
+    def concerns(self, delta: Mapping[str, Any]) -> bool:
+        """Whether a delta is about a call: of the model or of the platform."""
+        is_call = isinstance(delta.get("function_call"), dict)
+        return is_call or delta.get("role") == "function" or bool(delta.get("function_id"))
+
+    def take(self, delta: Mapping[str, Any], events: list[Event]) -> None:
+        """Take a snapshot of a call, or its result."""
+        call = table_at(delta, "function_call")
+        if delta.get("function_id") or call.get("function_id"):
+            return
+        if delta.get("role") == "function":
             self.complete(events)
             self.results += 1
-            return True
+            return
         given = call.get("arguments")
         snapshot = given if isinstance(given, str) else "" if given is None else write_arguments(given)
         name = text_at(call, "name") or self._name
         if self._is_next(name, snapshot):
             self.complete(events)
         self._name, self._snapshot = name, snapshot
-        return True
 
     def _is_next(self, name: str, snapshot: str) -> bool:
         """Whether a snapshot belongs to another call than the one before."""

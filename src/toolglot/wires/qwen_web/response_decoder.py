@@ -166,7 +166,9 @@ class StreamDecoder:
             self.end(events, reason)
 
     def take_answer(self, delta: Mapping[str, Any], events: list[Event]) -> None:
-        if self.calls.take(delta, events) or delta.get("function_id"):
+        if self.calls.concerns(delta):
+            self.flush(events)
+            self.calls.take(delta, events)
             return
         text = self.texts[ANSWER].feed(text_at(delta, "content"))
         if not text:
@@ -174,6 +176,7 @@ class StreamDecoder:
         if self.calls.answered and not text.isspace():
             self.end(events)  # the model apologises for a tool that the platform does not know
         elif not self.calls.results:
+            self.flush_thought(events)
             self.calls.complete(events)
             events.append(TextDelta(text))
 
@@ -205,10 +208,13 @@ class StreamDecoder:
 
     def flush(self, events: list[Event]) -> None:
         """Emit text that was held back."""
-        if thought := self.texts[THINK].close():
-            events.append(ReasoningDelta(thought))
+        self.flush_thought(events)
         if (text := self.texts[ANSWER].close()) and not self.calls.results:
             events.append(TextDelta(text))
+
+    def flush_thought(self, events: list[Event]) -> None:
+        if thought := self.texts[THINK].close():
+            events.append(ReasoningDelta(thought))
 
     def end(self, events: list[Event], reason: str = "") -> None:
         """The response has ended."""
