@@ -213,7 +213,7 @@ def start_toolglot(
     port = free_port()
     base = f"http://127.0.0.1:{upstream}/v1"
     command = [sys.executable, "-m", "toolglot", "serve", "--base-url", base, "--port", str(port), *options]
-    environment = {"TOOLGLOT_WORKERS": str(workers)}
+    environment = {"TOOLGLOT_WORKERS": str(workers), "XDG_STATE_HOME": str(folder)}
     if checkout is not None:
         environment["PYTHONPATH"] = str(checkout.resolve() / "src")
     return launch(name, command, port, folder, environment, spread=workers > 1)

@@ -27,7 +27,7 @@ from toolglot.store import open_store
 from toolglot.store.interface import RecordQuery, RecordRow, Store
 
 SECRET = "hunter2-hunter2"
-KEY = "a client's \"own\" key"
+KEY = 'a client\'s "own" key'
 
 
 def make_store(folder: Path, url: str = "sqlite:toolglot.db") -> Store:
@@ -214,7 +214,7 @@ def test_secrets_are_redacted_and_json_stays_json(tmp_path: Path) -> None:
         "tools": [{"function": {"parameters": {"properties": {"password": {"type": "string"}, "secret": True}}}}],
         "metadata": {"password": 12345678, "api_key": "kkkk", "client_secret": "ssss", "n": 1.0},
     }
-    chunks = [f'data: {json.dumps({"delta": {"content": piece}})}\n\n' for piece in (SECRET[:5], SECRET[5:], "ok")]
+    chunks = [f"data: {json.dumps({'delta': {'content': piece}})}\n\n" for piece in (SECRET[:5], SECRET[5:], "ok")]
 
     async def test() -> None:
         async with writing(tmp_path, bodies="all") as telemetry:
@@ -233,7 +233,12 @@ def test_secrets_are_redacted_and_json_stays_json(tmp_path: Path) -> None:
             assert row is not None
             kept = json.loads(row.bodies["request"])
             assert kept["tools"] == request["tools"] and kept["metadata"]["n"] == 1.0
-            assert kept["metadata"]["password"] == kept["metadata"]["api_key"] == kept["metadata"]["client_secret"] == "***"
+            assert (
+                kept["metadata"]["password"]
+                == kept["metadata"]["api_key"]
+                == kept["metadata"]["client_secret"]
+                == "***"
+            )
             arguments = kept["messages"][1]["tool_calls"][0]["function"]["arguments"]
             assert "open" not in arguments
             everything = b"".join((*row.bodies.values(), row.data, row.model.encode(), row.request_id.encode()))
@@ -246,7 +251,9 @@ def test_secrets_are_redacted_and_json_stays_json(tmp_path: Path) -> None:
     run(test)
 
 
-def test_a_full_queue_drops_and_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_queue_drops_and_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(record_writer, "QUEUE_RECORDS", 50)
 
     async def test() -> None:
@@ -288,7 +295,7 @@ def test_requests_without_a_key_are_limited(tmp_path: Path, monkeypatch: pytest.
         telemetry.writer = writer
         for minute in range(2):
             now[0] += 60
-            for number in range(8):
+            for _ in range(8):
                 finish(telemetry, owner=REFUSED_OWNER)
             assert dropped(telemetry, "unauthenticated") == 3 * (minute + 1)
             finish(telemetry)

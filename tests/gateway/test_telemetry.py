@@ -156,6 +156,8 @@ def test_a_record_tells_what_became_of_a_request(telemetry: Telemetry, clock: Ti
         "confidences": [0.9],
         "complaints": ["no_tool"],
         "would": None,
+        "outcome": "ok",
+        "session": "",
     }
 
 

@@ -102,6 +102,8 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "sim.prompt_reading:_result_patterns": (ALL, "compiled patterns of tool results"),
     "sim.prompt_reading:detect_dialect": (64, "the dialect of a prompt"),
     "store.migrations:_load": (ALL, "the statements of the store's migrations, by engine"),
+    "store.sql:_adapt": (512, "SQL of an engine"),
+    "store.sql:_write_insert": (256, "SQL that inserts a number of rows"),
     "wires.gemini.field_names:_snake": (256, "field names in snake case"),
     "wires.json_fields:_read_large_once": (4, "parsed large tool lists"),
     "wires.json_fields:_read_once": (64, "parsed tool lists"),

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import aiohttp
@@ -18,7 +19,7 @@ from toolglot.sim import SimOptions
 from toolglot.store import open_store
 from toolglot.store.interface import ChainNode, RecordQuery, RecordRow, SessionRow, Store
 
-KEYS = [make_key(lambda size, seed=seed: bytes([seed]) * size) for seed in (1, 2)]
+KEYS = [make_key(Random(seed).randbytes) for seed in (1, 2)]
 STREAM = {**ASK, "stream": True}
 WAIT = 10.0
 
@@ -250,9 +251,13 @@ def test_a_key_sees_only_its_own_rows(tmp_path: Path) -> None:
             assert same[0] != same[1] == theirs[0]["id"]
             assert await records(gate, "?session=ses_b", **mine) == []
             assert [one["id"] for one in (await gate.get("/v1/sessions", **mine)).json["data"]] == ["ses_a"]
-            assert [one["id"] for one in (await gate.get("/v1/sessions?before=ses_c", **mine)).json["data"]] == ["ses_a"]
+            assert [one["id"] for one in (await gate.get("/v1/sessions?before=ses_c", **mine)).json["data"]] == [
+                "ses_a"
+            ]
             for method in ("GET", "DELETE"):
-                foreign, missing = [await gate.get(f"/v1/sessions/{name}", method, **mine) for name in ("ses_b", "ses_x")]
+                foreign, missing = [
+                    await gate.get(f"/v1/sessions/{name}", method, **mine) for name in ("ses_b", "ses_x")
+                ]
                 assert foreign.status == missing.status == 404
                 assert foreign.body.replace(b"ses_b", b"ses_x") == missing.body
             assert (await gate.get("/v1/sessions/ses_b", **other)).status == 200
@@ -344,7 +349,9 @@ def test_bad_parameters_are_refused(tmp_path: Path, query: str) -> None:
     run(test)
 
 
-@pytest.mark.parametrize("name", ["x", "%00", "%ff", "a%20b", "rec_" + "0" * 30, "'; DROP TABLE records; --", "x" * 5000])
+@pytest.mark.parametrize(
+    "name", ["x", "%00", "%ff", "a%20b", "rec_" + "0" * 30, "'; DROP TABLE records; --", "x" * 5000]
+)
 def test_ids_that_do_not_exist(tmp_path: Path, name: str) -> None:
     async def test() -> None:
         async with gateway(state_dir=str(tmp_path)) as gate:
@@ -356,11 +363,14 @@ def test_ids_that_do_not_exist(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("settings", [{"store_url": "none"}, {"state_dir": "none"}])
-def test_without_a_store_the_endpoints_name_the_setting(tmp_path: Path, settings: dict[str, str]) -> None:
+def test_without_a_store_the_endpoints_name_the_setting(tmp_path: Path, settings: dict[str, Any]) -> None:
     async def test() -> None:
-        async with gateway(**{"state_dir": str(tmp_path), **settings}) as gate:
+        given: dict[str, Any] = {"state_dir": str(tmp_path), **settings}
+        async with gateway(**given) as gate:
             assert (await gate.ask()).status == 200
-            answers: list[Answer] = [await gate.get(f"/v1/{path}") for path in ("records", "records/x", "sessions", "sessions/x")]
+            answers: list[Answer] = [
+                await gate.get(f"/v1/{path}") for path in ("records", "records/x", "sessions", "sessions/x")
+            ]
             answers.append(await gate.get("/v1/sessions/x", "DELETE"))
             for answer in answers:
                 assert answer.status == 404

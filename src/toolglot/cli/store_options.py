@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -32,6 +31,8 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
 
 def run_with_store(arguments: argparse.Namespace, work: Callable[[Store], Awaitable[T]]) -> T:
     """Open the store of the settings and do some work with it. Raises: UsageError if that is impossible."""
+    import asyncio
+
     settings = load_settings(arguments)
 
     async def run() -> T:

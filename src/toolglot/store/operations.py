@@ -335,6 +335,19 @@ def delete_batch(sql: str, before: float) -> Steps[int]:
     return len((yield Query(sql, (before, BATCH))))
 
 
+def delete_oldest_records(size: int) -> Steps[int]:
+    """Delete the oldest records, as many as hold so many bytes, but not more than ``BATCH``. Returns how many."""
+    rows = yield Query("SELECT id, size FROM records ORDER BY time LIMIT $1", (BATCH,))
+    chosen: list[str] = []
+    for record_id, held in rows:
+        if size <= 0:
+            break
+        chosen.append(record_id)
+        size -= held
+    yield from select_in("DELETE FROM records WHERE id", chosen)
+    return len(chosen)
+
+
 def count_bytes(engine: Engine) -> Steps[int]:
     [(size, *_)] = yield Query(engine.count_bytes)
     return int(size)

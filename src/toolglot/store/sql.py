@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 MAX_ROWS: Final = 256
@@ -44,7 +45,13 @@ class Engine(NamedTuple):
     count_bytes: str
 
     def adapt(self, sql: str) -> str:
-        return self.pattern.sub(lambda found: self.replacements.get(found[0], ""), sql)
+        return _adapt(self.pattern, tuple(self.replacements.items()), sql)
+
+
+@lru_cache(maxsize=512)
+def _adapt(pattern: re.Pattern[str], replacements: tuple[tuple[str, str], ...], sql: str) -> str:
+    known = dict(replacements)
+    return pattern.sub(lambda found: known.get(found[0], ""), sql)
 
 
 def clean(value: Value) -> Value:
@@ -60,14 +67,25 @@ def fill(count: int, first: int = 1) -> str:
 
 
 def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]], ending: str = "") -> Steps[list[Row]]:
-    """Insert rows, many in one query. ``ending`` says what to do on a conflict, and what to return."""
+    """Insert rows, many in one query. ``ending`` says what to do on a conflict, and what to return.
+
+    The number of rows in a query is a power of two, so that few statements are written and prepared.
+    """
     returned: list[Row] = []
-    for start in range(0, len(rows), MAX_ROWS):
-        part = rows[start : start + MAX_ROWS]
-        places = ", ".join(f"({fill(len(columns), 1 + at * len(columns))})" for at in range(len(part)))
-        sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES {places} {ending}"
-        returned += yield Query(sql, [value for row in part for value in row])
+    start, size = 0, MAX_ROWS
+    while start < len(rows):
+        while size > len(rows) - start:
+            size //= 2
+        sql = _write_insert(table, tuple(columns), size, ending)
+        returned += yield Query(sql, [value for row in rows[start : start + size] for value in row])
+        start += size
     return returned
+
+
+@lru_cache(maxsize=256)
+def _write_insert(table: str, columns: tuple[str, ...], rows: int, ending: str) -> str:
+    places = ", ".join(f"({fill(len(columns), 1 + at * len(columns))})" for at in range(rows))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {places} {ending}"
 
 
 def select_in(sql: str, values: Iterable[Value], ending: str = "", first: Sequence[Value] = ()) -> Steps[list[Row]]:

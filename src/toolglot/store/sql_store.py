@@ -29,7 +29,8 @@ from toolglot.store.sql import Engine, Steps
 LARGE_BODIES: Final = 1 << 14
 """Bytes of bodies from which on they are compressed in a thread."""
 
-FOREVER: Final = float("inf")
+SPARE: Final = 0.95
+"""The part of its size limit to which a store is pruned, so that it is not pruned again at once."""
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
@@ -156,8 +157,8 @@ class SqlStore(ABC):
         deleted = await self._delete_all(operations.DELETE_VALUES, self._now())
         deleted += await self._delete_all(operations.DELETE_RECORDS, records_before)
         deleted += await self._delete_all(operations.DELETE_SESSIONS, sessions_before)
-        while await self._read(operations.count_bytes, self.engine) > max_bytes:
-            count = await self._write(operations.delete_batch, operations.DELETE_RECORDS, FOREVER)
+        while (size := await self._read(operations.count_bytes, self.engine)) > max_bytes:
+            count = await self._write(operations.delete_oldest_records, size - int(max_bytes * SPARE))
             deleted += count
             if not count:
                 break

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from toolglot.core.conversation import Conversation, Message, Part, ProviderPart, Reasoning, Text, ToolCall
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import CallEnded, Event, Failed, Finished
+from toolglot.gateway.tool_results import match_results
 from toolglot.reading.reader import collect
 from toolglot.store.interface import OK, RecordRow
 from toolglot.wires import all_wires, openai_chat
@@ -45,16 +46,18 @@ def make_example(row: RecordRow) -> dict[str, Any] | Skipped:
     try:
         request: ClientRequest = wire.decode_request(row.bodies["request"], {"model": row.model})
         answer = _read_answer(row, wire)
+        numbers = count(1)
+        messages, _ = match_results(request.conversation.messages, lambda: f"call_earlier_{next(numbers)}")
     except (ToolglotError, ValueError, RecursionError):
         return Skipped.INCOMPLETE
     if request.same_wire_only is not None:
         return Skipped.REFERENCE
     conversation = request.conversation
-    if any(isinstance(part, ProviderPart) for message in conversation.messages for part in message.parts):
+    if any(isinstance(part, ProviderPart) for message in messages for part in message.parts):
         return Skipped.FOREIGN_PARTS
     if answer is None:
         return Skipped.INCOMPLETE
-    messages = (*drop_empty_texts(_without_reasoning(conversation.messages)), answer)
+    messages = (*drop_empty_texts(_without_reasoning(messages)), answer)
     encoded = openai_chat.WIRE.encode_request(
         Conversation(conversation.model, messages, conversation.tools, limits=conversation.limits),
         stream=False,

@@ -18,15 +18,17 @@ import time
 from collections.abc import Iterable
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from toolglot.core.events import Event
-from toolglot.core.redaction import make_printable, redact, redact_stream
+from toolglot.core.redaction import redact, redact_stream
 from toolglot.gateway.telemetry.metrics import Metrics
-from toolglot.gateway.telemetry.record_writer import RecordWriter
 from toolglot.gateway.telemetry.records import BODY_LENGTH, Clock, Record, RequestRecorder
 from toolglot.reading.reader import collect
 from toolglot.store.interface import BODY_KINDS
+
+if TYPE_CHECKING:  # it needs the event loop, which most commands do not
+    from toolglot.gateway.telemetry.record_writer import RecordWriter
 
 __all__ = ["RequestRecorder", "Telemetry", "log_to", "redact"]
 
@@ -109,9 +111,10 @@ class Telemetry:
             recorder.bodies[what] = data[: recorder.body_limit]
         if self._log_bodies:
             redact_text = redact_stream if recorder.stream and what == "answer" else redact
-            text = redact_text(data[: 2 * BODY_LENGTH].decode("utf-8", "replace"), self._known_secrets)[:BODY_LENGTH]
+            text = data[: 2 * BODY_LENGTH].decode("utf-8", "replace")
+            text = redact_text(text, (*self._known_secrets, *recorder.own_secrets))[:BODY_LENGTH]
             size = len(data) if size is None else size
-            fields = {"request_id": make_printable(recorder.request_id), "what": what, "bytes": size, "body": text}
+            fields = {"request_id": recorder.clean(recorder.request_id), "what": what, "bytes": size, "body": text}
             self._bodies.info("%s", json.dumps(fields, separators=(",", ":")))
 
     def describe_dry_run(self, original: Iterable[str], delivered: Iterable[Event]) -> bytes:

@@ -2,8 +2,8 @@
 
 *Strategy.* At its end a request appends its record to a bounded queue and waits for nothing. One task takes what has
 gathered and writes it in one transaction; in a thread it first encodes the records and redacts bodies. A store that
-fails is tried again after growing pauses while the queue is not full; otherwise records are dropped and
-counted. The same task opens the store, checks it while there is nothing to write, and deletes what is too old.
+fails is tried again after growing pauses; when the queue is full, records are dropped and counted. The same task opens
+the store, checks it while there is nothing to write, and deletes what is too old.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ QUEUE_BYTES: Final = 64 << 20
 """Bytes of bodies in the queue."""
 BATCH: Final = 500
 BATCH_BYTES: Final = 8 << 20
-GATHER_SECONDS: Final = 0.1
+GATHER_SECONDS: Final = 0.5
 """Seconds for which records gather before they are written."""
 CALL_SECONDS: Final = 10.0
 """Seconds that the store may take for one call."""
+OPEN_SECONDS: Final = 90.0
+"""Seconds that the store may take to open, migrations included."""
 PAUSES: Final = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds between attempts while the store fails."""
 CHECK_SECONDS: Final = 10.0
@@ -221,7 +223,7 @@ class RecordWriter:
     async def _work(self) -> None:
         """Open the store; else write a batch; else check the store. Raises: StoreError if it fails."""
         if not self._is_open:
-            await call_store(self.store.open())
+            await call_store(self.store.open(), OPEN_SECONDS)
             self._is_open = True
         elif self._batch or await self._gather():
             await self._write()

@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from toolglot.config import SECRET_LENGTH
 from toolglot.config.rollout import LEAKED, LEFT, NATIVE_CALLS, NEAR_MISS, READING, RESCUE, SHELL, SUCCESS, XML, Arm
 from toolglot.core.events import (
     CallArguments,
@@ -28,7 +29,7 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
-from toolglot.core.redaction import redact_printable
+from toolglot.core.redaction import MASK, redact_printable
 from toolglot.gateway.sessions.turns import SessionTurn
 from toolglot.store.interface import ABANDONED, FAILED, OK, REFUSED
 
@@ -353,15 +354,26 @@ class RequestRecorder(msgspec.Struct):
         self.outcomes.clear()
         self.open.clear()
 
+    @property
+    def own_secrets(self) -> tuple[str, ...]:
+        """The client's key, unless it is so short that it may be any text."""
+        return (self.key,) if len(self.key) >= SECRET_LENGTH else ()
+
+    def clean(self, text: str) -> str:
+        """Text that clients, models or upstreams chose: short, printable and without secrets."""
+        for secret in self.own_secrets:
+            text = text.replace(secret, MASK)
+        return redact_printable(text)
+
     def conclude(self, status: int) -> Record:
         """The record, with everything sanitised that clients, models or upstreams chose."""
         return Record(
-            request_id=self.request_id if OWN_ID.fullmatch(self.request_id) else redact_printable(self.request_id),
+            request_id=self.request_id if OWN_ID.fullmatch(self.request_id) else self.clean(self.request_id),
             time=_format_time(self.time),
             wire=self.wire,
-            model=redact_printable(self.model),
-            upstream=redact_printable(self.upstream),
-            upstream_model=redact_printable(self.upstream_model),
+            model=self.clean(self.model),
+            upstream=self.clean(self.upstream),
+            upstream_model=self.clean(self.upstream_model),
             mode=self.mode,
             dialect=self.dialect,
             client=self.client,
@@ -370,23 +382,23 @@ class RequestRecorder(msgspec.Struct):
             stripped=self.stripped,
             status=status,
             calls=self.calls,
-            tools=tuple(map(redact_printable, self.tools)),
+            tools=tuple(map(self.clean, self.tools)),
             read_as=tuple(self.read_as),
             repairs=tuple(self.repairs),
             rejected=tuple(self.rejected),
-            notes=tuple(map(redact_printable, self.notes)),
+            notes=tuple(map(self.clean, self.notes)),
             chunks=self.chunks,
             bytes=self.bytes,
             first_chunk=self.first_chunk,
             duration=self.clock() - self.began,
             finish=self.finish,
             usage=_usage_fields(self.usage) if self.usage else None,
-            error=redact_printable(self.error),
+            error=self.clean(self.error),
             client_gone=self.client_gone,
             conversation=self.conversation,
             arms=self.arms,
             outcomes=self.outcomes,
-            transformed=tuple(map(redact_printable, self.transformed)),
+            transformed=tuple(map(self.clean, self.transformed)),
             confidences=tuple(self.confidences),
             complaints=tuple(self.complaints),
             would=self.dry_run.dry_run_result() if self.dry_run else None,
