@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +261,10 @@ def stages(settings: Settings) -> tuple[str, str]:
     return now.plan_of("reading").stage, now.plan_of("xml").stage
 
 
+def have_stage(stage: str, *settings: Settings) -> bool:
+    return all(stages(one)[0] == stage for one in settings)
+
+
 async def test_a_changed_file_reaches_all_gateways(place: Place) -> None:
     file = write_config(place.folder / "one.toml", 'reading = "canary-10"')
     one, other = (make_settings(place, "http://127.0.0.1:1/v1", file, port=port) for port in (1, 2))
@@ -308,7 +313,7 @@ async def test_a_command_reaches_running_gateways(place: Place, capsys: pytest.C
     async with started(one), started(other):
         for plan, stage in (("canary-25", "canary-25"), ("5", "canary-5"), ("off", "off"), ("full", "full")):
             assert await asyncio.to_thread(main, ["rollout", "set", "reading", plan, *options]) == 0
-            await wait_for(lambda stage=stage: stages(one)[0] == stages(other)[0] == stage)
+            await wait_for(partial(have_stage, stage, one, other))
     assert await asyncio.to_thread(main, ["rollout", "show", *options]) == 0
     assert "From the store" in capsys.readouterr().out
     assert await asyncio.to_thread(main, ["rollout", "set", "reading", "most", *options]) == 2
@@ -321,7 +326,7 @@ async def test_a_change_is_published_when_the_store_is_back(place: Place, monkey
         assert gateway.shared is not None
         sync = gateway.shared.rollout
         real, broken = sync._store, Broken(sync._store)
-        sync._store = broken  # type: ignore[assignment]
+        sync._store = broken
         one.live.change(Rollout(read_plan("canary-3")))
         await wait_for(lambda: broken.asked > 2)
         assert stages(one)[0] == "canary-3" and stages(other)[0] == "full"
@@ -407,3 +412,24 @@ async def test_expired_failures_are_removed(place: Place) -> None:
                     await asyncio.sleep(0.02)
 
             await asyncio.wait_for(forgotten(), 20)
+
+
+async def test_explain_shows_what_the_store_has_learned(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"sqlite:{place.file}" if place.is_sqlite else place.url
+    options = ["explain", "--learned", "--state-dir", str(place.folder), "--base-url", "http://127.0.0.1:1/v1"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOOLGLOT_STORE_URL", url)
+        if place.is_sqlite:
+            assert await asyncio.to_thread(main, options) == 0 and not place.file.exists()
+        async with place_store(place) as store:
+            row = FailureRow(
+                address="http://host/v1", model="m", kind="refused", evidence="no tools", learned=1.0, expires=1e12
+            )
+            await store.save_failure(row)
+        capsys.readouterr()
+        assert await asyncio.to_thread(main, options) == 0
+        assert "http://host/v1  m  refused: no tools" in capsys.readouterr().out
+        patch.setenv("TOOLGLOT_STORE_URL", DEAD)
+        assert await asyncio.to_thread(main, options) == 0
+        shown = capsys.readouterr()
+        assert "cannot be read" in shown.err and "secret" not in shown.err

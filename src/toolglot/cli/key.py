@@ -25,8 +25,8 @@ examples:
   toolglot key list
   toolglot key revoke alice                        gateways refuse it within a second
 
-A gateway whose only keys are in the store should have server.require_key = true: then it serves nobody while it
-cannot read them.
+A gateway whose only keys are in the store should have server.require_key = true: then it refuses all requests while
+it cannot read them.
 """
 
 

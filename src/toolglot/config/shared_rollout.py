@@ -2,8 +2,8 @@
 
 *Strategy.* The newest change wins, whether it was made in the settings file of a gateway or with ``toolglot rollout``.
 A gateway that starts has to know whether its file was changed since. So the store holds, besides the current rollout,
-a fingerprint of what the file of each gateway said when it was last read. Of a gateway that the store does not know,
-the file counts as changed if it has a rollout that no other had before.
+a fingerprint of the rollout in the file of each gateway when it was last read. Of a gateway that the store does not
+know, the file counts as changed if it has a rollout that no other had before.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SharedRollout(Struct, frozen=True):
         return own not in (*self.replaced, fingerprint(Rollout()), fingerprint(self.rollout))
 
     def add_file(self, gateway: str, file: Rollout) -> SharedRollout:
-        files = {name: said for name, said in self.files.items() if name != gateway}
+        files = {name: read for name, read in self.files.items() if name != gateway}
         latest = list(files.items())[-MAX_FILES:]
         return replace(self, files={**dict(latest), gateway: fingerprint(file)})
 

@@ -304,7 +304,7 @@ class Gateway:
                 await self.discovery.discover(exchange.upstream, exchange.model, headers)
             elif kept is not None and lookup is not None:
                 await kept.load(lookup)
-        LOG.error("request %s needs more than its upstream and the store told", request.id)
+        LOG.error("request %s still needs capabilities or values", request.id)
         raise InternalError(INTERNAL_ERROR)
 
     def upstream_headers(self, upstream: Upstream, client_key: str, request_id: str = "") -> dict[str, str]:

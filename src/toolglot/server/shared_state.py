@@ -144,7 +144,7 @@ class SharedState:
         self._mark(bool(rows))
 
     def _mark(self, has_keys: bool) -> None:
-        """Remember that there are keys: if the store cannot be read at the next start, nobody is served."""
+        """Remember that there are keys: if the store cannot be read at the next start, all requests are refused."""
         if self._marker is None or has_keys == self._marker.exists():
             return
         try:
@@ -158,7 +158,7 @@ class SharedState:
 
 
 def read_keys(rows: Sequence[KeyRow]) -> list[tuple[KeyHash, float]]:
-    """The hashes of client keys. A row that is not valid admits nobody."""
+    """The hashes of client keys. A row that is not valid admits no request."""
     keys: list[tuple[KeyHash, float]] = []
     for row in rows:
         try:

@@ -1,7 +1,7 @@
 """Kept values in the store: their form, the queue that writes them, and the query that reads them.
 
 *Strategy.* Memory is a cache (``ttl_store``). What is kept there is also queued here, and one task writes what has
-gathered in one transaction; nobody waits for it, unless another process may be asked for the value next
+gathered in one transaction; no request waits for it, unless another process may be asked for the value next
 (``KeptValues.flush``). The queue is bounded; what does not fit is in memory only, and counted. A request that misses
 values in memory asks for all of them in one query. If the store fails, they are missing, and nothing else happens.
 """
