@@ -8,11 +8,13 @@ from typing import Any
 import aiohttp
 import pytest
 from msgspec.structs import replace
-from support.replicas import Client, make_settings, replica, write_profile
+from support.replicas import Client, decode, make_settings, replica, write_profile
 from support.stores import Place
 from support.thinking_upstream import ANSWER, DEEPSEEK, MOONSHOT, Thinker
+from support.xmlprompts import write_roo
 
 from toolglot.core.conversation import Message, ToolCall
+from toolglot.core.events import TextDelta
 from toolglot.sim import running
 
 WIRES = ("openai_chat", "anthropic_messages", "openai_responses", "gemini", "ollama")
@@ -159,3 +161,30 @@ async def test_a_call_without_an_id_is_found_by_its_place(place: Place) -> None:
         async with replica(settings) as address:
             assert (await client.ask(address))[0] == 200
     assert thinker.asked[-1]["messages"][1]["reasoning_content"] == "Thought 1."
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_xml_client_has_no_field_for_reasoning_at_all(place: Place, stream: bool) -> None:
+    steps = (("read_file", '{"path": "a.txt"}'), ("read_file", '{"path": "b.txt"}'))
+    thinker = Thinker(steps=steps, unnamed=("Thought 1.", "Thought 2."))
+    messages = [
+        {"role": "system", "content": write_roo()},
+        {"role": "user", "content": "<task>\nWhat is in both?\n</task>"},
+    ]
+    async with running(thinker.make_app()) as upstream, aiohttp.ClientSession() as session:
+        settings = make_settings(place, upstream + "/v1", profiles=write_profile(place.folder))
+        for name in ("a.txt", "b.txt", ""):
+            async with replica(settings) as address:
+                body = {"model": "m", "messages": messages, "stream": stream}
+                async with session.post(address + "/v1/chat/completions", json=body) as response:
+                    raw = await response.read()
+                    assert response.status == 200, raw
+            text = "".join(event.text for event in decode("openai_chat", raw, stream) if isinstance(event, TextDelta))
+            assert name in text
+            messages += [
+                {"role": "assistant", "content": text},
+                {"role": "user", "content": f"[read_file for '{name}'] Result:\n\nempty"},
+            ]
+    assert thinker.refused == 0
+    sent = thinker.asked[-1]["messages"]
+    assert [one["reasoning_content"] for one in sent if one["role"] == "assistant"] == ["Thought 1.", "Thought 2."]

@@ -26,6 +26,7 @@ class Thinker:
 
     refusal: str = DEEPSEEK
     is_strict: bool = True
+    steps: tuple[tuple[str, str], ...] = STEPS
     asked: list[Any] = field(default_factory=list)
     refused: int = 0
     reasoning: dict[str, str] = field(default_factory=dict)
@@ -62,8 +63,8 @@ class Thinker:
         results = sum(message["role"] == "tool" for message in body["messages"][last:])
         number = len(self.asked)
         message: dict[str, Any] = {"role": "assistant", "content": ANSWER, "reasoning_content": f"Thought {number}."}
-        if results < len(STEPS):
-            name, arguments = STEPS[results]
+        if results < len(self.steps):
+            name, arguments = self.steps[results]
             call_id = f"call_{number:04}"
             call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
             message |= {"content": None, "tool_calls": [call]}
