@@ -61,6 +61,8 @@ async def test_a_refusal_is_learned_and_the_request_repeated(place: Place, refus
             other = Client("anthropic_messages", stream)
             other.say("What is in both, then?")
             await finish_turn(other, address)
+            client.say("And now?")
+            await finish_turn(client, address)  # what was in memory only went to the store
     assert thinker.refused == 1
 
 

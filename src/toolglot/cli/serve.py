@@ -180,7 +180,7 @@ def _print_welcome(settings: Settings, address: str) -> None:
     """Print the address and example requests to paste."""
     for note in settings.notes:
         print(f"note: {note}", file=sys.stderr)
-    key = "$TOOLGLOT_KEY" if settings.server.keys else "none"
+    key = "$TOOLGLOT_KEY" if settings.server.keys or settings.server.require_key else "none"
     upstream = settings.upstreams[-1]
     if upstream.coached:
         print(f"note: {SMALL_MODEL_NOTE}", file=sys.stderr)

@@ -233,7 +233,7 @@ class LimitSettings:
     requests_per_minute: int = setting(
         integer(0, 1_000_000),
         "model requests of one client key within a minute, per process; further ones are refused (429); without"
-        " `server.keys` all clients share the limit; 0: no limit",
+        " client keys all clients share the limit; 0: no limit",
         0,
     )
 

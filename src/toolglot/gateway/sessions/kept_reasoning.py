@@ -182,17 +182,18 @@ def _restore(message: Message, turn: TurnKey, store: OwnedStore, keeping: Keepin
     if has_reasoning and not keeping.signed:
         return message
     own = [part for part in message.parts if not isinstance(part, Reasoning)]
+    find = partial(_find, store, keeping.returned)
     steps: list[Part] = []
     start = number = 0  # of the step, which is a call with the text before it
     for part in own:
         if isinstance(part, ToolCall):
-            kept = _find(store, turn.keys_of(part.id, number), partial(_describe_call, part))
+            kept = find(turn.keys_of(part.id, number), partial(_describe_call, part))
             steps[start:] = _surround(steps[start:], kept, has_reasoning)
             number += 1
         steps.append(part)
         start = len(steps) if isinstance(part, ToolCall) else start
     if not message.calls and message.text:
-        steps = _surround(steps, _find(store, [turn.key], partial(_describe_text, message.text)), has_reasoning)
+        steps = _surround(steps, find([turn.key], partial(_describe_text, message.text)), has_reasoning)
     return replace(message, parts=tuple(steps)) if len(steps) > len(own) else message
 
 
@@ -205,10 +206,10 @@ def _surround(parts: Sequence[Part], thoughts: Thoughts, has_reasoning: bool) ->
     return [*early, *parts, *(thought for thought, before_text in thoughts if not before_text)]
 
 
-def _find(store: OwnedStore, keys: Iterable[Key], describe: Callable[[], tuple[bytes, ...]]) -> Thoughts:
+def _find(store: OwnedStore, durable: bool, keys: Iterable[Key], describe: Callable[[], tuple[bytes, ...]]) -> Thoughts:
     """The reasoning of a step, if it is the same step."""
     for key in keys:
-        kept: KeptReasoning | None = store.find(key)
+        kept: KeptReasoning | None = store.find(key, durable=durable)
         if kept is not None and any(step in kept.steps for step in describe()):
             return kept.thoughts
     return ()

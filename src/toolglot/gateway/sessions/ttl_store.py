@@ -107,8 +107,9 @@ class TtlStore:
             self.bytes += size
             return True
 
-    def find(self, key: Key) -> Any | None:
-        """The stored value, or None; its time to live starts again."""
+    def find(self, key: Key, *, durable: bool = False) -> Any | None:
+        """The kept value, or None; its time to live starts again, in the store as well. ``durable``: it goes to the
+        store now, if it was in memory only."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -119,7 +120,8 @@ class TtlStore:
                 return None
             entry.expires = now + self.seconds
             self._entries.move_to_end(key)
-            if entry.stored_until and entry.stored_until - now < self.seconds / 2 and self.on_keep is not None:
+            refreshes = entry.stored_until - now < self.seconds / 2 and (durable or entry.stored_until > 0)
+            if refreshes and self.on_keep is not None:
                 entry.stored_until = entry.expires
                 self.on_keep(key, entry.value, entry.size - OVERHEAD, entry.expires)
             return entry.value
@@ -141,6 +143,6 @@ class OwnedStore:
     def keep(self, key: Key, value: Any, size: int, *, durable: bool = True) -> bool:
         return self.store.keep((self.owner, *key), value, size, durable=durable)
 
-    def find(self, key: Key) -> Any | None:
-        value = self.store.find((self.owner, *key))
+    def find(self, key: Key, *, durable: bool = False) -> Any | None:
+        value = self.store.find((self.owner, *key), durable=durable)
         return self.lookup.find((self.owner, *key)) if value is None and self.lookup is not None else value
