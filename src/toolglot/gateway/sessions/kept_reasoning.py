@@ -124,28 +124,31 @@ class ReasoningCollector:
 
     def observe(self, events: Iterable[Event]) -> None:
         for event in events:
-            match event:
-                case TextDelta(text=text):
-                    self.texts.append(text)
-                case ReasoningDelta(text=text):
-                    self.reasoning.append(text)
-                    self.reasoning_at = len(self.texts)
-                case ReasoningSigned(signature=signature, kind=kind):
-                    if self.keeping.signed:
-                        thought = Reasoning("".join(self.reasoning), signature, kind)
-                        self.thoughts.append((thought, len(self.texts)))
-                        self.reasoning.clear()
-                case CallStarted(index=index, id=call_id, name=name):
-                    self.calls[index] = _OpenCall(call_id, name, self.take_thoughts())
-                case CallArguments(index=index, fragment=fragment) if index in self.calls:
-                    self.calls[index].fragments.append(fragment)
-                case CallEnded(index=index) if index in self.calls:
-                    ended = self.calls.pop(index)
-                    if ended.thoughts:
-                        call = ToolCall(ended.id, ended.name, "".join(ended.fragments))
-                        self.keep(ended.thoughts, _describe_call(call), self.turn.keys_of(ended.id, index))
-                case Finished():
-                    self.keep(self.take_thoughts(), _describe_text("".join(self.texts)), [self.turn.key])
+            if type(event) is TextDelta:  # hot path
+                self.texts.append(event.text)
+            elif type(event) is CallArguments:
+                if event.index in self.calls:
+                    self.calls[event.index].fragments.append(event.fragment)
+            elif type(event) is ReasoningDelta:
+                self.reasoning.append(event.text)
+                self.reasoning_at = len(self.texts)
+            else:
+                self.observe_rare(event)
+
+    def observe_rare(self, event: Event) -> None:
+        match event:
+            case ReasoningSigned(signature=signature, kind=kind) if self.keeping.signed:
+                self.thoughts.append((Reasoning("".join(self.reasoning), signature, kind), len(self.texts)))
+                self.reasoning.clear()
+            case CallStarted(index=index, id=call_id, name=name):
+                self.calls[index] = _OpenCall(call_id, name, self.take_thoughts())
+            case CallEnded(index=index) if index in self.calls:
+                ended = self.calls.pop(index)
+                if ended.thoughts:
+                    call = ToolCall(ended.id, ended.name, "".join(ended.fragments))
+                    self.keep(ended.thoughts, _describe_call(call), self.turn.keys_of(ended.id, index))
+            case Finished():
+                self.keep(self.take_thoughts(), _describe_text("".join(self.texts)), [self.turn.key])
 
     def take_thoughts(self) -> Thoughts:
         """The reasoning that belongs to no step yet."""
