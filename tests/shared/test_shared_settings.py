@@ -79,6 +79,7 @@ async def test_keys_of_the_store_admit_and_revoked_ones_do_not(place: Place) -> 
         await store.save_key(key_row("berta", OTHER))
         for address in (one, other):
             await asyncio.wait_for(reach(address, "", 401), 20)
+            await asyncio.wait_for(reach(address, OTHER, 200), 20)
             assert [await get(address, key) for key in (ONE, OTHER, ONE + "x")] == [200, 200, 401]
             assert await get(address, ONE, host="example.com") == 200
         await store.delete_key("anna")
