@@ -92,6 +92,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "server.host": ("::1", "::1"),
     "server.port": ("0", 0),
     "server.keys": (f"{KEY}, other", (KeyHash.of(KEY), KeyHash.of("other"))),
+    "server.require_key": ("true", True),
     "server.workers": ("2", 2),
     "server.heartbeat_seconds": ("0.5", 0.5),
     "server.drain_seconds": ("1", 1.0),

@@ -18,9 +18,8 @@ from toolglot.core import offload
 from toolglot.core.conversation import Tool
 from toolglot.core.schema.toolset import compile_tool, compile_tools
 from toolglot.dialects.codecs.raw_values import value_marks
-from toolglot.gateway.exchange import Exchange
+from toolglot.gateway.exchange import Prepared
 from toolglot.gateway.exchange import prepare as prepare_now
-from toolglot.gateway.routing import CapabilitiesUnknown
 from toolglot.prompting import call_writer as writing
 from toolglot.prompting import mark_escaping
 from toolglot.prompting.mark_escaping import get_mark_escaper
@@ -171,7 +170,7 @@ def test_a_schema_is_compiled_once_for_all_lists_of_tools() -> None:
 def test_others_are_answered_while_a_large_request_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, released = threading.Event(), threading.Event()
 
-    def prepare(*given: Any) -> Exchange | CapabilitiesUnknown:
+    def prepare(*given: Any) -> Prepared:
         begun.set()
         assert released.wait(30)
         return prepare_now(*given)
@@ -194,7 +193,7 @@ def test_others_are_answered_while_a_large_request_is_prepared(monkeypatch: pyte
 def test_a_client_may_leave_while_its_request_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, released, done = threading.Event(), threading.Event(), threading.Event()
 
-    def prepare(*given: Any) -> Exchange | CapabilitiesUnknown:
+    def prepare(*given: Any) -> Prepared:
         begun.set()
         assert released.wait(30)
         try:

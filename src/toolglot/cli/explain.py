@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
@@ -16,7 +17,7 @@ from toolglot.cli.exit_codes import OK, Commands
 from toolglot.cli.serve import EMBEDDED_DIALECT
 from toolglot.config import ModelSettings, Settings, Upstream
 from toolglot.config.keys import MASK
-from toolglot.core.errors import UsageError
+from toolglot.core.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from toolglot.gateway.exchange import Exchange
@@ -68,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = _add_embedded_upstream(load_settings(arguments))
     capabilities = load_capabilities(settings, time)
+    _add_stored_failures(settings, capabilities)
     if arguments.learned:
         document: Any = [asdict(entry) for entry in capabilities.failures.recall_all(time())]
         rows = [f"{one['address']}  {one['model']}  {one['kind']}: {one['evidence']}" for one in document]
@@ -78,6 +80,21 @@ def run(arguments: argparse.Namespace) -> int:
         lines = format_lines(document)
     print(json.dumps(document, ensure_ascii=False, indent=2) if arguments.json else "\n".join(lines))
     return OK
+
+
+def _add_stored_failures(settings: Settings, capabilities: Capabilities) -> None:
+    """Add what the store knows to what a file knows."""
+    import asyncio
+
+    from toolglot.gateway.storage import list_failures
+
+    try:
+        stored = asyncio.run(list_failures(settings, os.environ))
+    except StoreError as error:
+        print(f"note: learned failures cannot be read: {error.message}", file=sys.stderr)
+        return
+    known = capabilities.failures.recall_all(capabilities.now())
+    capabilities.failures.replace_all([*known, *stored])
 
 
 def _add_embedded_upstream(settings: Settings) -> Settings:
@@ -101,6 +118,7 @@ def _build_exchange(
     """Build the exchange without sending it, and notes on how its route was found."""
     from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
     from toolglot.gateway.exchange import Exchange, prepare
+    from toolglot.gateway.routing import CapabilitiesUnknown
     from toolglot.gateway.telemetry.log import Telemetry
     from toolglot.wires import client_wires
 
@@ -115,6 +133,8 @@ def _build_exchange(
         exchange = prepare(request, GatewayContext(settings, source, capabilities))
         if isinstance(exchange, Exchange):
             return exchange, notes
+        if not isinstance(exchange, CapabilitiesUnknown):
+            break
         notes = _ask(exchange, capabilities) if arguments.ask else _assume_nothing(exchange, capabilities)
     raise UsageError("the capabilities of the upstream are unknown after discovery")
 

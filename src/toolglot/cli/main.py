@@ -29,6 +29,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "dialects": "toolglot.cli.dialects",
     "config": "toolglot.cli.config",
     "key": "toolglot.cli.key",
+    "rollout": "toolglot.cli.rollout",
     "sim": "toolglot.cli.sim",
 }
 """The subcommands and their modules, in the order of the help text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import sys
 import threading
@@ -17,8 +18,8 @@ from toolglot.cli.common_options import add_gateway_options, load_settings, watc
 from toolglot.cli.config import mask_address
 from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
 from toolglot.cli.workers import supervise
-from toolglot.config import LiveReload, ModelSettings, Settings, Upstream, check_binding
-from toolglot.core.errors import ClientError, UsageError
+from toolglot.config import LiveReload, ModelSettings, Settings, Upstream, check_binding, is_loopback
+from toolglot.core.errors import ClientError, StoreError, UsageError
 from toolglot.gateway.telemetry.log import log_to
 
 EXAMPLES = """\
@@ -31,7 +32,7 @@ examples:
 """
 
 EMBEDDED_DIALECT = "hermes"
-RELOAD_INTERVAL = 2.0
+RELOAD_INTERVAL = 0.5
 """Seconds between checks of the settings file for changes."""
 CONNECT_TIMEOUT = 5.0
 SMALL_MODEL_NOTE = (
@@ -60,7 +61,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     settings = _choose_port(load_settings(arguments))
-    check_binding(settings)
+    check_binding(settings, keys_needed=_has_stored_keys(settings))
     live_reload = watch_settings_file(arguments, settings)
     with _with_upstream(settings) as active:
         if active.server.workers > 1:
@@ -69,6 +70,35 @@ def run(arguments: argparse.Namespace) -> int:
             return supervise(active.server.workers, partial(_run_worker, active, live_reload))
         _run(active, lambda address: _print_welcome(active, address), live_reload)
     return OK
+
+
+def _has_stored_keys(settings: Settings) -> bool:
+    """Whether the store has client keys, if that decides about the address. Raises: UsageError if it cannot be read."""
+    import asyncio
+
+    from toolglot.gateway.storage import make_store
+
+    server = settings.server
+    if server.keys or server.require_key or is_loopback(server.host):
+        return False
+    store = make_store(settings, os.environ)
+    if store is None:
+        return False
+
+    async def count() -> int:
+        try:
+            await store.open()
+            return len(await store.list_keys())
+        finally:
+            await store.close()
+
+    try:
+        return asyncio.run(count()) > 0
+    except StoreError as error:
+        raise UsageError(
+            f"{server.host or 'every address'} can be reached from other machines, and whether there are client keys"
+            f" in the store {settings.store.url!r} is unknown: {error.message}. Set server.require_key, or server.keys."
+        ) from None
 
 
 def _run_worker(settings: Settings, live_reload: LiveReload | None, announces: bool) -> int:
@@ -150,7 +180,7 @@ def _print_welcome(settings: Settings, address: str) -> None:
     """Print the address and example requests to paste."""
     for note in settings.notes:
         print(f"note: {note}", file=sys.stderr)
-    key = "$TOOLGLOT_KEY" if settings.server.keys else "none"
+    key = "$TOOLGLOT_KEY" if settings.server.keys or settings.server.require_key else "none"
     upstream = settings.upstreams[-1]
     if upstream.coached:
         print(f"note: {SMALL_MODEL_NOTE}", file=sys.stderr)

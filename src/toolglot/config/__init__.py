@@ -8,7 +8,7 @@ Precedence: command line, then environment, then file, then defaults.
 
 from __future__ import annotations
 
-from toolglot.config.keys import KeyHash, Secret, admit, make_key, owner_of
+from toolglot.config.keys import ClientKeys, KeyHash, Secret, admit, make_key, owner_of
 from toolglot.config.live_reload import LiveReload
 from toolglot.config.loader import check_binding, find_file, is_loopback, load
 from toolglot.config.settings import (
@@ -29,6 +29,7 @@ __all__ = [
     "MODES",
     "SECRET_LENGTH",
     "USUAL_TOOLS",
+    "ClientKeys",
     "KeyHash",
     "LimitSettings",
     "LiveReload",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,18 +60,45 @@ class KeyHash:
     @classmethod
     def of(cls, key: str) -> KeyHash:
         """The hash of a key, given in plain text or as ``sha256:<64 hexadecimal digits>``. Raises: ValueError."""
-        if not key.startswith(HASHED):
-            return cls(_digest(key))
+        return cls.read(key) if key.startswith(HASHED) else cls(_digest(key))
+
+    @classmethod
+    def read(cls, key: str) -> KeyHash:
+        """The hash ``sha256:<64 hexadecimal digits>``. Raises: ValueError."""
         try:
             digest = bytes.fromhex(key.removeprefix(HASHED))
         except ValueError:
             digest = b""
-        if len(digest) != hashlib.sha256().digest_size:
+        if not key.startswith(HASHED) or len(digest) != hashlib.sha256().digest_size:
             raise ValueError("a hashed key is sha256: and 64 hexadecimal digits")
         return cls(digest)
 
     def __str__(self) -> str:
         return HASHED + self.digest.hex()
+
+
+class ClientKeys:
+    """The keys that clients may present: those of the settings, and those of the store with the time at which each
+    expires (0: never).
+
+    ``required``: clients need a key even if none is known. A gateway that has had keys stays closed without them.
+    """
+
+    def __init__(self, own: Sequence[KeyHash], now: Callable[[], float], *, required: bool = False) -> None:
+        self._own = own
+        self._now = now
+        self._stored: Sequence[tuple[KeyHash, float]] = ()
+        self.required = required or bool(own)
+
+    def set_stored(self, keys: Sequence[tuple[KeyHash, float]]) -> None:
+        self._stored = keys
+        self.required |= bool(keys)
+
+    def admit(self, presented: str) -> bool:
+        if not self._stored:
+            return admit(self._own, presented)
+        now = self._now()
+        return admit((*self._own, *(key for key, ends in self._stored if not ends or now < ends)), presented)
 
 
 def admit(keys: Iterable[KeyHash], presented: str) -> bool:

@@ -49,7 +49,8 @@ class LiveReload:
         changes = before.compare(after)
         for change in changes:
             LOG.warning("rollout of %s", change)
-        self.settings.live.rollout = after
+        if changes:
+            self.settings.live.change(after)
         return bool(changes)
 
     def _warn_of_fixed(self, fresh: Settings) -> None:

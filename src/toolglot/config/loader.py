@@ -168,14 +168,16 @@ def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
     return notes
 
 
-def check_binding(settings: Settings) -> None:
-    """Raise UsageError if the gateway would be reachable from other machines without client keys."""
-    if settings.server.keys or is_loopback(settings.server.host):
+def check_binding(settings: Settings, *, keys_needed: bool = False) -> None:
+    """Raise UsageError if the gateway would be reachable from other machines without client keys. ``keys_needed``: the
+    store has some."""
+    server = settings.server
+    if server.keys or server.require_key or keys_needed or is_loopback(server.host):
         return
     raise UsageError(
-        f"{settings.server.host or 'every address'} can be reached from other machines and no client key is set, so"
-        " anyone could use your upstreams. Either make a key with 'toolglot key' and set it as TOOLGLOT_CLIENT_KEYS or"
-        " server.keys, or listen on 127.0.0.1 only."
+        f"{server.host or 'every address'} can be reached from other machines and no client key is set, so anyone could"
+        " use your upstreams. Either make a key with 'toolglot key' and set it as TOOLGLOT_CLIENT_KEYS or server.keys,"
+        " or put one into the store with 'toolglot key create', or listen on 127.0.0.1 only."
     )
 
 

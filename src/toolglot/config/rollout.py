@@ -11,7 +11,7 @@ contains the time, do not count. A larger percentage includes all conversations 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -188,12 +188,19 @@ class Rollout:
 
 
 class Live:
-    """The current rollout if it was changed since the start. It is replaced as a whole, between two requests."""
+    """The current rollout if it was changed since the start. It is replaced as a whole, between two requests.
+    ``on_change`` is called if the settings file has changed it."""
 
-    __slots__ = ("rollout",)
+    __slots__ = ("on_change", "rollout")
 
     def __init__(self) -> None:
         self.rollout: Rollout | None = None
+        self.on_change: Callable[[Rollout], None] | None = None
+
+    def change(self, rollout: Rollout) -> None:
+        self.rollout = rollout
+        if self.on_change is not None:
+            self.on_change(rollout)
 
 
 def _bucket(transformation: str, conversation_key: str) -> float:

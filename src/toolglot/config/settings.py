@@ -67,6 +67,9 @@ class ServerSettings:
     keys: tuple[KeyHash, ...] = setting(
         KEYS, "keys that clients must present one of; empty: no key is required", (), flag="client_keys"
     )
+    require_key: bool = setting(
+        BOOL, "refuse requests without a client key even while no key is known, as keys of the store may be", False
+    )
     workers: int = setting(integer(1, 256), "processes that share the port", 1)
     heartbeat_seconds: float = setting(
         SECONDS, "time without a write to a streaming client after which a heartbeat is sent", 12.0
@@ -230,7 +233,7 @@ class LimitSettings:
     requests_per_minute: int = setting(
         integer(0, 1_000_000),
         "model requests of one client key within a minute, per process; further ones are refused (429); without"
-        " `server.keys` all clients share the limit; 0: no limit",
+        " client keys all clients share the limit; 0: no limit",
         0,
     )
 

@@ -10,7 +10,9 @@ from uuid import UUID
 from msgspec import Struct
 
 from toolglot.config import Settings
+from toolglot.config.keys import NO_OWNER
 from toolglot.gateway.routing import Capabilities
+from toolglot.gateway.sessions.ttl_store import Lookup
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.wires.protocol import Wire
 
@@ -47,7 +49,8 @@ class GatewayContext:
 
 class IncomingRequest(Struct, frozen=True, eq=False):
     """A request as it arrived. ``path`` holds the named parts of its path and query, ``mode`` the mode that it asks for
-    in a header, ``key`` the client's API key."""
+    in a header, ``key`` the client's API key, ``owner`` the owner of what is stored of it. ``lookup`` is set if the
+    store may have values that are not in memory."""
 
     wire: Wire
     body: bytes
@@ -56,3 +59,5 @@ class IncomingRequest(Struct, frozen=True, eq=False):
     mode: str = ""
     key: str = ""
     headers: Mapping[str, str] | None = None
+    owner: bytes = NO_OWNER
+    lookup: Lookup | None = None

@@ -12,13 +12,14 @@ response.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from enum import Enum
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.clients import toolsets
 from toolglot.clients.complaints import find_complaints
-from toolglot.clients.xml.argument_escaping import GUARDED_TOOLS
 from toolglot.clients.xml.session import XmlSession, detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
@@ -27,24 +28,28 @@ from toolglot.core.errors import RequestError, ToolglotError, UpstreamResponseEr
 from toolglot.core.events import Event, Failed
 from toolglot.core.offload import LARGE_REQUEST
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
+from toolglot.gateway import request_encoding
 from toolglot.gateway.capabilities.learned import LearnedFailure
-from toolglot.gateway.capabilities.profiles import SIGNED_CALLS, Rule
-from toolglot.gateway.capabilities.workarounds import adapt_reasoning, enforce_call, restrict_tools
+from toolglot.gateway.capabilities.profiles import REASONING_MISSING
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.experiment import Experiment
 from toolglot.gateway.outcomes import UNFINISHED, describe_failure, redact_failure
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT, CapabilitiesUnknown, Route, choose_route
 from toolglot.gateway.sessions.client_state import ClientState
-from toolglot.gateway.sessions.reasoning_signatures import TurnKey, find_turn, restore
-from toolglot.gateway.sessions.recognition import make_chat_turn, recognise
+from toolglot.gateway.sessions.kept_reasoning import KEEP_SIGNED, Keeping, TurnKey
+from toolglot.gateway.sessions.recognition import recognise
 from toolglot.gateway.sessions.turns import ChatTurn, SessionTurn
 from toolglot.gateway.telemetry.log import RequestRecorder, redact
-from toolglot.gateway.tool_results import match_results
-from toolglot.prompting.conversation import PromptedConversation, render_as_text
-from toolglot.prompting.few_shot import render_for_small_model
+from toolglot.prompting.conversation import PromptedConversation
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, Wire
-from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_not_carried, rename_tools
+from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_not_carried
+
+
+class ValuesNeeded(Enum):
+    """The store may have values that a request needs."""
+
+    VALUES_NEEDED = 1
 
 
 class Exchange(Struct, eq=False):
@@ -52,10 +57,13 @@ class Exchange(Struct, eq=False):
 
     ``client_request`` and ``prompted`` have lost their messages: nothing reads these again, agent histories are long,
     and an open response must not hold them. ``tools`` are those that calls are read with, ``names`` maps their names to
-    the client's. ``turn_key`` is set if reasoning signatures are kept. ``fallback`` is the conversation to send as text
-    if native tools fail; None once the client has received something. ``remaining_events``: those not recorded yet.
-    ``session_turn`` recognises the conversation; ``chat_turn`` is set, instead of ``upstream_body``, if the upstream is
-    stateful. ``before_end`` is awaited before the client gets the end of the response.
+    the client's. ``turn_key`` and ``keeping`` are set if reasoning is kept for the client. ``fallback`` is the
+    conversation to send again if the upstream refuses it, as text or with reasoning of earlier turns; None once the
+    client has received something. ``may_use_text``: it may be sent as text if native tools fail. ``remaining_events``
+    yields, at the end of a relayed response, the events that the recorder has not seen. ``session_turn`` recognises the
+    conversation; ``chat_turn`` is set, instead of ``upstream_body``, if the upstream is stateful. ``before_end`` are
+    called and awaited before the client gets the end of the response. ``keeps_values``: later requests may need
+    something of this one.
     """
 
     wire: Wire
@@ -80,13 +88,19 @@ class Exchange(Struct, eq=False):
     guards: tuple[str, ...] = ()
     prompted: PromptedConversation | None = None
     turn_key: TurnKey | None = None
+    keeping: Keeping = KEEP_SIGNED
     fallback: Conversation | None = None
+    may_use_text: bool = False
     upstream_body: bytes = b""
     quotations: Quotations = NO_QUOTATIONS
     remaining_events: Callable[[], Iterable[Event]] | None = None
     session_turn: SessionTurn | None = None
     chat_turn: ChatTurn | None = None
-    before_end: Callable[[], Awaitable[None]] | None = None
+    before_end: list[Callable[[], Awaitable[None]]] = []
+
+    @property
+    def keeps_values(self) -> bool:
+        return self.client_request.on_complete is not None or self.turn_key is not None
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -119,7 +133,7 @@ class Exchange(Struct, eq=False):
         body, self.upstream_body = self.upstream_body, b""
         return body
 
-    # -- fallback from native tools to text ----------------------------------------------------------------------------
+    # -- asking again: with tools as text, or with reasoning -----------------------------------------------------------
 
     def commit(self) -> None:
         """The client has received a part of the response: from now on the upstream is not asked again."""
@@ -128,27 +142,33 @@ class Exchange(Struct, eq=False):
             self.chat_turn.may_retry = False
 
     def may_ask_again(self, error: ToolglotError) -> bool:
-        """Whether the upstream may be asked again after this error: with tools as text, or in another chat."""
+        """Whether the upstream may be asked again after this error: with tools as text, with reasoning of earlier
+        turns, or in another chat."""
         if self.chat_turn is not None:
             return self.chat_turn.may_retry
-        return self.fallback is not None and bool(self._judge(error))
+        kind = self._judge(error) if self.fallback is not None else ""
+        return bool(kind) and (self.may_use_text or kind == REASONING_MISSING)
 
     def fall_back(self, error: ToolglotError) -> bool:
-        """Encode the request again, with tools as text, if this error means that native tools do not work. The failure
-        is learned even if it is too late for that. Returns whether there is a new request to send."""
+        """Encode the request again, if this error means that native tools do not work: with tools as text; or that
+        reasoning of earlier turns is missing: with reasoning. The failure is learned even if it is too late for that.
+        Returns whether there is a new request to send."""
         fallback, self.fallback = self.fallback, None
-        kind = self._judge(error) if self.route.can_fall_back else ""
-        if not kind:
+        kind = self._judge(error)
+        if kind == REASONING_MISSING and self.route.tool_mode is NATIVE:
+            self._learn(kind, error)
+            return fallback is not None and request_encoding.encode_with_reasoning(self, fallback)
+        if not kind or not self.route.can_fall_back:
             return False
         failure = self._learn(kind, error)
         self.recorder.count(NATIVE_CALLS, kind)
-        if fallback is None:
+        if fallback is None or not self.may_use_text:
             return False
         self.route = self.experiment.enter(self.route.fall_back(failure))
         _record_route(self)
         self.recorder.notes.append(f"native tools {kind}, asked again with text: {failure.evidence}")
         self.tools, self.names = self.xml_session.tools if self.xml_session else fallback.tools, NO_NAMES
-        self.upstream_body = _encode_as_text(self, fallback)
+        self.upstream_body = request_encoding.encode_as_text(self, fallback)
         self.quotations = _find_quotations(self, fallback)
         _drop_messages(self)
         return True
@@ -202,15 +222,22 @@ class Exchange(Struct, eq=False):
 # -- preparing a request -----------------------------------------------------------------------------------------------
 
 
-def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | CapabilitiesUnknown:
+Prepared: TypeAlias = Exchange | CapabilitiesUnknown | ValuesNeeded
+
+
+def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     """Decode a request, choose its route and encode it for the upstream.
 
     Returns ``CapabilitiesUnknown`` if the route depends on what the upstream supports: ask the upstream, then prepare
-    the request again. Raises: RequestError if the request is malformed or cannot be sent to its upstream.
+    the request again. Returns ``ValuesNeeded`` if the store may have values that it needs: load those that
+    ``request.lookup`` misses, then prepare the request again. Raises: RequestError if the request is malformed or
+    cannot be sent to its upstream.
     """
     settings, recorder = context.settings, request.recorder
-    state = ClientState(context.capabilities.store, request.key)
+    state = ClientState(context.capabilities.store, request.key, request.lookup)
     body = state.expand(request.wire, request.body, settings.limits.body_bytes)
+    if state.misses_values():
+        return ValuesNeeded.VALUES_NEEDED
     client_request = _decode(request, body, settings)
     conversation = client_request.conversation
     recorder.model = conversation.model
@@ -247,9 +274,12 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | Cap
     recorder.turn = exchange.session_turn
     _record_route(exchange)
     conversation = _cross_wires(exchange, conversation)
-    if route.can_fall_back and experiment.admits(XML if session else READING):
+    exchange.may_use_text = route.can_fall_back and experiment.admits(XML if session else READING)
+    exchange.upstream_body = request_encoding.encode(exchange, conversation, body)
+    if state.misses_values():
+        return ValuesNeeded.VALUES_NEEDED
+    if exchange.may_use_text or request_encoding.may_lack_reasoning(exchange, conversation):
         exchange.fallback = conversation
-    exchange.upstream_body = _encode(exchange, conversation, body)
     exchange.quotations = _find_quotations(exchange, conversation)
     recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)
     if client_request.may_be_referenced:
@@ -326,162 +356,3 @@ def _drop_messages(exchange: Exchange) -> None:
     exchange.client_request = replace(exchange.client_request, conversation=conversation)
     if (prompted := exchange.prompted) is not None:
         exchange.prompted = PromptedConversation(conversation, prompted.tools, prompted.names, prompted.break_character)
-
-
-# -- encoding it for the upstream --------------------------------------------------------------------------------------
-
-
-def _encode(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
-    """The request for the upstream: the client's own bytes, wherever that is possible."""
-    mode = exchange.route.tool_mode
-    if mode is not RELAY:
-        exchange.mapping = _find_mapping(exchange, conversation)
-        guard = exchange.settings.clients.guard
-        if guard and any(tool.name in GUARDED_TOOLS for tool in conversation.tools):
-            exchange.guards = guard
-    if mode is TEXT or exchange.upstream_wire.chat is not None:
-        return _encode_as_text(exchange, conversation, body)
-    if exchange.same_wire and (mode is RELAY or (exchange.xml_session is None and exchange.mapping is None)):
-        return _adapt_body(exchange, conversation, body)
-    return _encode_natively(exchange, conversation)
-
-
-def _find_mapping(exchange: Exchange, conversation: Conversation) -> toolsets.ToolMapping | None:
-    """The mapping from the client's tools to those that the model was trained on, if the settings ask for one."""
-    wanted, session = exchange.route.model.editing, exchange.xml_session
-    if not wanted or not exchange.experiment.runs(EDITING):
-        return None
-    tools = conversation.tools if session is None else session.offered
-    mapping = toolsets.find_mapping(
-        tools,
-        wanted,
-        only=conversation.choice.only,
-        parallel=not exchange.route.single,
-        model_name=conversation.model,
-        check=session.check_call if session else None,
-    )
-    if mapping is None and tools:
-        exchange.recorder.notes.append(f"the client's tools have no counterparts in {wanted} and stay as they are")
-    return mapping
-
-
-def _encode_as_text(exchange: Exchange, conversation: Conversation, body: bytes = b"") -> bytes:
-    """The request with tools and calls as text. The prompt of an XML client has them as text already, so it goes on
-    unchanged unless its tools are mapped to others or the upstream needs examples."""
-    session, route = exchange.xml_session, exchange.route
-    if session is not None and not route.upstream.coached and exchange.mapping is None:
-        if body and exchange.same_wire and not route.extra:
-            return _adapt_model(exchange, conversation, body)
-        return _encode_for_wire(exchange, conversation)
-    conversation = _match_results(exchange, session.to_native(conversation) if session else conversation)
-    if route.tool_mode is RELAY:  # past calls are rendered, no tools are taught
-        conversation = replace(conversation, tools=(), choice=ToolChoice())
-    prompted = exchange.prompted = _render_prompt(exchange, conversation)
-    exchange.recorder.notes += prompted.notes
-    exchange.tools, exchange.names = _list_readable(exchange, prompted.tools), prompted.names
-    return _encode_for_wire(exchange, prompted.conversation)
-
-
-def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedConversation:
-    route = exchange.route
-    if route.upstream.coached:
-        return render_for_small_model(conversation, route.dialect)
-    prompted = render_as_text(conversation, route.dialect, parallel=route.parallel)
-    if conversation.choice.mode == "required" and exchange.upstream_wire.reasoning_fields:
-        return enforce_call(prompted, _find_rule(exchange), route.dialect, parallel=route.parallel)
-    return prompted
-
-
-def _encode_natively(exchange: Exchange, conversation: Conversation) -> bytes:
-    if exchange.xml_session is not None and exchange.route.tool_mode is not RELAY:
-        conversation = exchange.xml_session.to_native(conversation)
-    conversation = _match_results(exchange, _restore_signatures(exchange, conversation))
-    conversation = _apply_workarounds(exchange, conversation)
-    conversation, exchange.names = rename_tools(conversation, exchange.upstream_wire.tool_name_pattern)
-    exchange.tools = _list_readable(exchange, conversation.tools)
-    return _encode_for_wire(exchange, conversation)
-
-
-def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
-    """The client's own bytes, unless they lack signatures or the upstream does not support the tool choice."""
-    route = exchange.route
-    if route.tool_mode is NATIVE:
-        signed = _restore_signatures(exchange, conversation)
-        narrowed = restrict_tools(signed, _find_rule(exchange)) if signed.choice != ToolChoice() else signed
-        if narrowed is not conversation:
-            return _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
-    return _adapt_model(exchange, conversation, body)
-
-
-def _adapt_model(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
-    """The client's own bytes with the upstream's name of the model. Usually the client uses the same name, and the body
-    is not parsed again; but it may lack the default model, and half a surrogate pair is repaired."""
-    model, stripped = exchange.route.model.model, exchange.route.mode == "off"
-    same = model == conversation.model != exchange.settings.server.default_model
-    intact = same and not stripped and b"\\ud" not in body and b"\\uD" not in body
-    return body if intact else exchange.wire.adapt_request(body, model, without_tools=stripped)
-
-
-def _list_readable(exchange: Exchange, sent: tuple[Tool, ...]) -> tuple[Tool, ...]:
-    """The tools with which calls in the response's text are read, if the model was sent these."""
-    session = exchange.xml_session
-    if session is None:
-        return sent
-    if exchange.mapping is None:
-        return sent if exchange.prompted else session.tools
-    return session.add_tools(sent, hidden=exchange.mapping.offered_tools)
-
-
-def _match_results(exchange: Exchange, conversation: Conversation) -> Conversation:
-    """The conversation with every tool result tied to its call, and with mapped tools if there is a mapping."""
-    messages, notes = match_results(conversation.messages, exchange.source.new_call_id)
-    exchange.recorder.notes += notes
-    if messages != conversation.messages:
-        conversation = replace(conversation, messages=messages)
-    if exchange.mapping:
-        conversation = exchange.mapping.map_request(conversation, exchange.recorder.notes)
-        exchange.choice = conversation.choice
-    return conversation
-
-
-def _apply_workarounds(exchange: Exchange, conversation: Conversation) -> Conversation:
-    """The conversation as this particular server accepts it."""
-    rule = _find_rule(exchange)
-    if exchange.upstream_wire.reasoning_fields:
-        conversation = adapt_reasoning(conversation, rule)
-    return restrict_tools(conversation, rule)
-
-
-def _find_rule(exchange: Exchange) -> Rule:
-    route = exchange.route
-    return route.rule or exchange.context.capabilities.guess_rule(route.upstream, route.model.model)
-
-
-def _restore_signatures(exchange: Exchange, conversation: Conversation) -> Conversation:
-    """Put back reasoning signatures that the client's wire cannot carry. They are stored by client key and upstream."""
-    wire = exchange.upstream_wire
-    signs = wire.models_sign_reasoning and not exchange.same_wire
-    if wire.reasoning_fields:  # without an agreed field for signatures only some servers sign
-        signs = SIGNED_CALLS in _find_rule(exchange).quirks
-    if exchange.wire.client_returns_signatures or not signs:
-        return conversation
-    exchange.turn_key = find_turn(conversation.messages)
-    stored = exchange.client_state.open_signatures(exchange.route.upstream.base_url)
-    restored = restore(conversation.messages, stored)
-    return conversation if restored == conversation.messages else replace(conversation, messages=restored)
-
-
-def _encode_for_wire(exchange: Exchange, conversation: Conversation) -> bytes:
-    route, client_request = exchange.route, exchange.client_request
-    if route.mode == "off":
-        sampling = replace(conversation.sampling, parallel_calls=None)
-        conversation = replace(conversation, tools=(), choice=ToolChoice(), sampling=sampling)
-    if route.extra or conversation.model != route.model.model:
-        extra = {**route.extra, **conversation.extra}
-        conversation = replace(conversation, model=route.model.model, extra=extra)
-    if exchange.upstream_wire.chat is not None:
-        exchange.chat_turn = make_chat_turn(exchange.session_turn, route, exchange.client_state.key, conversation)
-        return b""
-    return exchange.upstream_wire.encode_request(
-        conversation, stream=client_request.stream, wants_usage=client_request.wants_usage
-    )

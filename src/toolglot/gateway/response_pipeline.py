@@ -2,7 +2,7 @@
 
 reply(exchange, body)                converts a whole response
 open_delivery(exchange, ...)         turns the upstream's events into the client's, as they arrive
-open_steps(exchange, ...)            the steps after delivery: mapped tools, guarded arguments, reasoning signatures
+open_steps(exchange, ...)            the steps after delivery: mapped tools, guarded arguments, kept reasoning
 open_dry_run(exchange, ...)          a dry run beside the response, if the rollout asks for one
 """
 
@@ -24,11 +24,11 @@ from toolglot.core.options import Options
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.context import GatewayContext, IncomingRequest
 from toolglot.gateway.delivery import Delivery, DeliveryPlan, EventDelivery
-from toolglot.gateway.exchange import Exchange, prepare
+from toolglot.gateway.exchange import Exchange, Prepared, prepare
 from toolglot.gateway.experiment import DryRun
 from toolglot.gateway.outcomes import describe_failure, find_emptiness, redact_failure
-from toolglot.gateway.routing import NATIVE, RELAY, CapabilitiesUnknown, Route, takes_one_call
-from toolglot.gateway.sessions.reasoning_signatures import SignatureCollector
+from toolglot.gateway.routing import NATIVE, RELAY, Route, takes_one_call
+from toolglot.gateway.sessions.kept_reasoning import ReasoningCollector
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.gateway.xml_delivery import XmlDelivery
 from toolglot.reading.reader import Reader
@@ -44,7 +44,7 @@ class ResponseStep(Protocol):
     def feed(self, events: list[Event]) -> list[Event]: ...
 
 
-def prepare_with_tools(request: IncomingRequest, context: GatewayContext) -> Exchange | CapabilitiesUnknown:
+def prepare_with_tools(request: IncomingRequest, context: GatewayContext) -> Prepared:
     """Prepare a large request; compile its tools as well, which are cached for the response."""
     exchange = prepare(request, context)
     if isinstance(exchange, Exchange) and _reads_calls(exchange, exchange.route):
@@ -171,8 +171,8 @@ def open_steps(exchange: Exchange, streamed: bool) -> list[ResponseStep]:
     if exchange.guards:
         steps.append(ArgumentEscaper(exchange.guards, exchange.client_request.conversation.model, notes))
     if exchange.turn_key is not None:
-        stored = exchange.client_state.open_signatures(exchange.route.upstream.base_url)
-        steps.append(SignatureCollector(stored, exchange.turn_key))
+        kept = exchange.client_state.open_reasoning(exchange.route.upstream.base_url)
+        steps.append(ReasoningCollector(kept, exchange.turn_key, exchange.keeping))
     if exchange.chat_turn is not None:
         steps.append(exchange.chat_turn.answer)
     return steps

@@ -27,7 +27,15 @@ from toolglot.config import DEFAULT_DIALECT, MODES, USUAL_TOOLS, ModelSettings, 
 from toolglot.core.conversation import Conversation, ToolCall, ToolResult
 from toolglot.core.errors import RequestError
 from toolglot.gateway.capabilities.learned import LearnedFailure, LearnedFailures
-from toolglot.gateway.capabilities.profiles import NO_FACTS, Facts, Profiles, Rule
+from toolglot.gateway.capabilities.profiles import (
+    NO_FACTS,
+    REASONING_MISSING,
+    REASONING_RETURNED,
+    THOUGHTS,
+    Facts,
+    Profiles,
+    Rule,
+)
 from toolglot.gateway.capabilities.workarounds import quirk_fields
 from toolglot.gateway.sessions.ttl_store import TtlStore
 from toolglot.reading.reader import dialect_index
@@ -146,7 +154,18 @@ class Capabilities:
         return rule
 
     def find_failure(self, upstream: Upstream, model: str) -> LearnedFailure | None:
-        return self.failures.recall(upstream.base_url, model, self.now())
+        """The learned failure of native tools."""
+        failure = self.failures.recall(upstream.base_url, model, self.now())
+        return None if failure is None or failure.kind == REASONING_MISSING else failure
+
+    def add_learned(self, rule: Rule, upstream: Upstream, model: str) -> Rule:
+        """The rule with what the upstream was learned to want."""
+        if not self.failures.failures or REASONING_RETURNED in rule.quirks:
+            return rule
+        learned = self.failures.recall(upstream.base_url, model, self.now())
+        if learned is None or learned.kind != REASONING_MISSING:
+            return rule
+        return replace(rule, quirks=(*rule.quirks, REASONING_RETURNED), reasoning=rule.reasoning or THOUGHTS[0])
 
 
 def choose_route(

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from toolglot.config import Settings
-from toolglot.gateway.capabilities.learned import find_folder
+from toolglot.gateway.capabilities.learned import LearnedFailure, find_folder
 from toolglot.store import open_store
 from toolglot.store.interface import RecordRow, SessionRow, Store
 
@@ -24,6 +24,20 @@ def make_store(settings: Settings, environ: Mapping[str, str], now: Callable[[],
     if folder is None and url.sqlite_path and not Path(url.sqlite_path).expanduser().is_absolute():
         return None
     return open_store(url.reveal(), state_folder=folder or Path(), now=now)
+
+
+async def list_failures(settings: Settings, environ: Mapping[str, str]) -> list[LearnedFailure]:
+    """The learned failures in the store; none if there is no store yet. Raises: StoreError."""
+    store = make_store(settings, environ)
+    folder = find_folder(settings.server.state_dir, environ) or Path()
+    file = settings.store.url.sqlite_path
+    if store is None or (file and not (folder / Path(file).expanduser()).exists()):
+        return []
+    try:
+        await store.open()
+        return [LearnedFailure(**msgspec.structs.asdict(row)) for row in await store.list_failures()]
+    finally:
+        await store.close()
 
 
 def describe_record(row: RecordRow) -> dict[str, object]:

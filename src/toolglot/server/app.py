@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 from collections.abc import Awaitable, Callable
 from functools import lru_cache, partial
@@ -15,19 +16,17 @@ from hashlib import sha256
 from secrets import token_hex
 from time import monotonic, time
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
 import toolglot
-from toolglot.config import Settings, Upstream, admit, is_loopback, owner_of
-from toolglot.config.keys import NO_OWNER, REFUSED_OWNER
+from toolglot.config import ClientKeys, Settings, Upstream
+from toolglot.config.keys import REFUSED_OWNER
 from toolglot.core import offload
 from toolglot.core.errors import (
     AuthenticationError,
     ClientError,
     InternalError,
-    OriginError,
     OverloadError,
     RateLimitError,
     RequestError,
@@ -36,17 +35,22 @@ from toolglot.core.errors import (
     UpstreamError,
     UpstreamResponseError,
 )
+from toolglot.gateway.capabilities.learned import find_folder
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.exchange import Exchange, prepare
 from toolglot.gateway.response_pipeline import prepare_with_tools
 from toolglot.gateway.routing import CapabilitiesUnknown
 from toolglot.gateway.sessions.chats import ChatIndex
+from toolglot.gateway.sessions.kept_values import KeptValues
+from toolglot.gateway.sessions.ttl_store import Lookup
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
+from toolglot.server.access import Access, find_key
 from toolglot.server.admission import Admission
 from toolglot.server.http_request import JSON_TYPE, Request, Response
 from toolglot.server.queries import Queries
 from toolglot.server.responder import REQUEST_ID, Responder
 from toolglot.server.router import ANY_METHOD, Router
+from toolglot.server.shared_state import SharedState
 from toolglot.server.upstream.chats import ChatClient
 from toolglot.server.upstream.discovery import Discovery, load_capabilities
 from toolglot.server.upstream.pool import ConnectionPool
@@ -60,6 +64,10 @@ TOKENS_AT_ONCE = 256
 DOUBLED_PREFIX = re.compile(r"^(?:/v1)+(?=/(?:v1|v1beta|api)/)")
 CLIENT_CLOSED_REQUEST = 499
 """The status recorded when the client disconnected; it is never sent."""
+
+MAX_PREPARATIONS = 5
+"""A request is prepared again after discovery and after each of at most three loads: an item, the answer that the item
+belongs to, the reasoning of its steps."""
 
 FLUSH_SECONDS = 5.0
 """Seconds that records have to be stored at shutdown."""
@@ -78,15 +86,18 @@ class Gateway:
         self.source = source or Source(time, TokenSource().take)
         self.pool = ConnectionPool()
         self.capabilities = load_capabilities(settings, self.source.now)
+        self.access = Access(ClientKeys(settings.server.keys, self.source.now, required=settings.server.require_key))
+        self.kept: KeptValues | None = None
+        self.shared: SharedState | None = None
         self.discovery = Discovery(self.pool, self.capabilities)
         store = telemetry.writer.store if telemetry.writer is not None else None
         secret = make_chain_secret(settings) if store is not None else b""
         self.context = GatewayContext(settings, self.source, self.capabilities, secret)
         index = ChatIndex(store, self.source.now, self.source.new_session_id, self.source.token())
         self.chats = ChatClient(settings, self.pool, index, self.source, self.upstream_headers)
-        self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=bool(settings.server.keys))
+        self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=True)
         self.draining = False
-        self.queries = Queries(telemetry.writer, lambda request: self.owner(request) if settings.server.keys else None)
+        self.queries = Queries(telemetry.writer, self.access.visible_owner)
         self.queries.delete_chats = self.chats.delete_chats
         self.router = self.build_router()
 
@@ -113,9 +124,27 @@ class Gateway:
         router.add(ANY_METHOD, "{path:.*}", (self.require_key(self.refuse_path), DEFAULT_WIRE))
         return router
 
+    async def start(self) -> None:
+        """Connect to the store, if there is one: read what is shared there, and write there what is kept."""
+        writer, settings = self.telemetry.writer, self.settings
+        if writer is None:
+            return
+        await writer.start()
+        store = writer.store
+        shared = store.is_shared or settings.server.workers > 1
+        self.kept = KeptValues(self.capabilities.store, store, self.telemetry.metrics.kept_dropped, shared=shared)
+        folder, failures = find_folder(settings.server.state_dir, os.environ), self.capabilities.failures
+        self.shared = SharedState(store, settings, self.access.keys, failures, folder, self.source.now)
+        await self.shared.start()
+        self.chats.start()
+
     async def close(self) -> None:
         await self.chats.close()
         await self.pool.close()
+        if self.shared is not None:
+            await self.shared.close()
+        if self.kept is not None:
+            await self.kept.close(FLUSH_SECONDS)
         if self.telemetry.writer is not None:
             await self.telemetry.writer.close(FLUSH_SECONDS)
 
@@ -145,32 +174,23 @@ class Gateway:
             headers["www-authenticate"] = "Bearer"
         return Response(wire.encode_error(error), error.status, headers)
 
-    def check_access(self, request: Request) -> None:
-        """Raise AuthenticationError if the gateway has client keys and the request presents none of them, OriginError
-        if it has none and a web page may have sent the request."""
-        keys = self.settings.server.keys
-        if not keys:
-            given = request.headers.get
-            check_origin(given("host", ""), given("origin", ""), given("sec-fetch-site", ""))
-        elif not admit(keys, request.key):
-            raise AuthenticationError("No valid API key was presented." if request.key else "An API key is needed.")
-
     def require_key(self, answer: Answer) -> Answer:
         """Wrap a handler: it answers only requests that have access."""
 
         def check(request: Request) -> Awaitable[Response | None]:
-            self.check_access(request)
+            self.access.check(request)
             return answer(request)
 
         return check
 
     def require_origin(self, answer: Answer) -> Answer:
         """Wrap a handler that needs no key."""
-        return answer if self.settings.server.keys else self.require_key(answer)
 
-    def owner(self, request: Request) -> bytes:
-        """The owner of what a request with access stores."""
-        return owner_of(request.key) if self.settings.server.keys else NO_OWNER
+        def check(request: Request) -> Awaitable[Response | None]:
+            self.access.check_origin(request)
+            return answer(request)
+
+        return check
 
     # -- completions ---------------------------------------------------------------------------------------------------
 
@@ -178,9 +198,9 @@ class Gateway:
         recorder = self.telemetry.begin(request.id, wire.name, REFUSED_OWNER, request.key)
         status, body, entered = 500, b"", False
         try:
-            self.check_access(request)
-            recorder.owner = self.owner(request)
-            self.admission.check_rate(request.key)
+            self.access.check(request)
+            recorder.owner = self.access.owner(request)
+            self.admission.check_rate(request.key if self.access.keys.required else "")
             body = await request.read()
             if not self.admission.try_enter():
                 await self.admission.enter()
@@ -266,22 +286,28 @@ class Gateway:
     async def open_exchange(
         self, wire: Wire, body: bytes, request: Request, recorder: RequestRecorder, mode: str
     ) -> Exchange:
-        """Decode and route the request; first discover what its upstream can do, if that is unknown."""
+        """Decode and route the request; first discover what its upstream can do, and load kept values from the store,
+        if it depends on them."""
         path = {**request.query, **request.path_params}
-        incoming = IncomingRequest(wire, body, recorder, path, mode, request.key, request.headers)
+        kept, lookup = self.kept, Lookup() if self.kept is not None else None
+        owner = self.access.owner(request)
+        incoming = IncomingRequest(wire, body, recorder, path, mode, request.key, request.headers, owner, lookup)
         large = len(body) >= offload.LARGE_REQUEST
         prepared = partial(prepare_with_tools if large else prepare, incoming, self.context)
-        exchange = await offload.run(large, prepared) if large else prepared()
-        if isinstance(exchange, CapabilitiesUnknown):
-            upstream = exchange.upstream
+        for _ in range(MAX_PREPARATIONS):
+            exchange = await offload.run(large, prepared) if large else prepared()
+            if isinstance(exchange, Exchange):
+                if kept is not None and kept.shared and exchange.keeps_values:
+                    exchange.before_end.append(kept.flush)
+                return exchange
             recorder.notes.clear()
-            headers = self.upstream_headers(upstream, request.key, request.id)
-            await self.discovery.discover(upstream, exchange.model, headers)
-            exchange = await offload.run(large, prepared)
-        if isinstance(exchange, CapabilitiesUnknown):
-            LOG.error("the capabilities of upstream %r are unknown after discovery", exchange.upstream.name)
-            raise InternalError(INTERNAL_ERROR)
-        return exchange
+            if isinstance(exchange, CapabilitiesUnknown):
+                headers = self.upstream_headers(exchange.upstream, request.key, request.id)
+                await self.discovery.discover(exchange.upstream, exchange.model, headers)
+            elif kept is not None and lookup is not None:
+                await kept.load(lookup)
+        LOG.error("request %s still needs capabilities or values", request.id)
+        raise InternalError(INTERNAL_ERROR)
 
     def upstream_headers(self, upstream: Upstream, client_key: str, request_id: str = "") -> dict[str, str]:
         """The headers of a request to an upstream. An upstream without a key gets the client's, if the gateway itself
@@ -290,7 +316,7 @@ class Gateway:
         if request_id:
             headers[REQUEST_ID] = request_id
         key = upstream.api_key.reveal()
-        if not (key or upstream.cookies or self.settings.server.keys):
+        if not (key or upstream.cookies or self.access.keys.required):
             key = client_key
         if key:
             headers |= all_wires()[upstream.wire].authorize(key)
@@ -380,29 +406,6 @@ class TokenSource:
                 self._made += [digits[at : at + TOKEN_LENGTH] for at in range(0, len(digits), TOKEN_LENGTH)]
 
 
-@lru_cache(maxsize=256)
-def check_origin(host: str, origin: str, site: str) -> None:
-    """Refuse requests that a web page may have sent to a gateway without client keys.
-
-    Parameters: ``host``, ``origin`` and ``site`` are the headers Host, Origin and Sec-Fetch-Site; each may be empty.
-    For a page of another site the browser sends its ``origin`` or, for images, scripts, frames and links, a ``site`` of
-    "cross-site"; for a name that resolves to this machine (DNS rebinding), that name as ``host``.
-    Raises: OriginError if host or origin is not a loopback address, or a request without origin is cross-site.
-    """
-    foreign = not origin and site == "cross-site"
-    for address in (f"//{host}" if host else "", origin):
-        try:
-            named = urlsplit(address).hostname or ""
-        except ValueError:
-            named = ""
-        foreign |= bool(address) and not is_loopback(named)
-    if foreign:
-        raise OriginError(
-            "This gateway has no client keys, so it serves only requests to a loopback address such as 127.0.0.1,"
-            " and none from web pages of other sites. Make a key with 'toolglot key' to allow others."
-        )
-
-
 def make_chain_secret(settings: Settings) -> bytes:
     """The key of the hashes that conversations are recognised by: the same on all hosts with the same upstream keys,
     and not in the store."""
@@ -420,15 +423,6 @@ def identify(request: Request, source: Source) -> str:
     """The request id that the client sent, or a new one."""
     given = request.headers.get(REQUEST_ID)
     return given if given and len(given) <= 200 and given.isprintable() else f"req_{source.token()}"
-
-
-def find_key(request: Request) -> str:
-    """The key that a client presents: in the header of any wire, or in the query."""
-    headers = request.headers
-    if key := headers.get("x-api-key") or headers.get("x-goog-api-key"):
-        return key
-    scheme, _, bearer = headers.get("authorization", "").partition(" ")
-    return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
 
 
 def note_error(recorder: RequestRecorder, error: ToolglotError, wire: Wire) -> int:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from toolglot.config import DEFAULT_DIALECT, Settings
+from toolglot.config import DEFAULT_DIALECT, Settings, check_binding
 from toolglot.core import offload
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
 from toolglot.core.options import Options
@@ -63,9 +63,8 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
     gateway, server = Gateway(settings, telemetry), settings.server
     listener = Listener(gateway, settings.limits.body_bytes, settings.limits.header_bytes)
     try:
-        if telemetry.writer is not None:
-            await telemetry.writer.start()
-        gateway.chats.start()
+        await gateway.start()
+        check_binding(settings, keys_needed=gateway.access.keys.required)
         yield await listener.open(server.host, server.port, shared=server.workers > 1)
     finally:
         gateway.draining = True

@@ -107,8 +107,8 @@ class Responder:
         self.end(out)
 
     async def run_before_end(self) -> None:
-        if self.exchange.before_end is not None:
-            await self.exchange.before_end()
+        for call in tuple(self.exchange.before_end):
+            await call()
 
     async def stream_body(self, response: UpstreamResponse) -> None:
         if self.exchange.chat_turn is None:  # the errors of stateful upstreams come within their streams
@@ -135,7 +135,7 @@ class Responder:
             out = feed(chunk)
             if stream.over:
                 self.tail = out + stream.close()
-                if self.exchange.before_end is None:
+                if not self.exchange.before_end:
                     self.end(self.tail)
                 response.stop()
                 return False

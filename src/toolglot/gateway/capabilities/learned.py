@@ -2,8 +2,9 @@
 
 Strategy. A learned failure means that tools have to be text for one model of one upstream. It is recorded at once when
 the upstream refuses tools or cannot parse its own model's calls, and after the second time in a row when calls arrive
-as text. After a cool-down it expires, and native tools are tried again. Failures are few, so they are stored in one
-small JSON file, which is replaced atomically; entries of other processes are merged first, the newer ones win.
+as text. After a cool-down it expires, and native tools are tried again. Failures are few, so they are all in memory.
+With a store they are also in the store (``use_store``). Without one they are in one small JSON file, which is replaced
+atomically; entries of other processes are merged first, the newer ones win.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
+
+from toolglot.gateway.capabilities.profiles import REASONING_MISSING
 
 FILE_NAME: Final = "learned.json"
 MEMORY_ONLY: Final = "none"
@@ -45,6 +48,8 @@ class LearnedFailure:
 
     def explain(self, now: float) -> str:
         left = max(0.0, self.expires - now) / 60
+        if self.kind == REASONING_MISSING:
+            return f"learned: reasoning of earlier turns is sent back ({self.evidence}); for {left:.0f} min"
         return f"learned: {self.kind} ({self.evidence}); native tools are tried again in {left:.0f} min"
 
 
@@ -68,6 +73,17 @@ class LearnedFailures:
         self._leaks: dict[Key, int] = {}
         self._last_check = float("-inf")
         self._stamp: tuple[int, int] | None = None
+        self._on_learn: Callable[[LearnedFailure], None] | None = None
+
+    def use_store(self, on_learn: Callable[[LearnedFailure], None]) -> Path | None:
+        """From now on failures are in the store, not in a file. ``on_learn`` is called with each new one, in any
+        thread. Returns the file, whose failures are in memory now, if there is one."""
+        self._read()
+        path, self.path, self._on_learn = self.path, None, on_learn
+        return path
+
+    def replace_all(self, failures: Iterable[LearnedFailure]) -> None:
+        self.failures = {(one.address, one.model): one for one in failures}
 
     def recall(self, address: str, model: str, now: float) -> LearnedFailure | None:
         """The unexpired failure of this model, if any."""
@@ -86,6 +102,8 @@ class LearnedFailures:
         self._read()
         self.failures[key] = failure
         self._write(now)
+        if self._on_learn is not None:
+            self._on_learn(failure)
         return failure
 
     def count_leak(self, address: str, model: str, dialect: str, now: float) -> LearnedFailure | None:

@@ -32,7 +32,10 @@ STRIPS_SPECIAL_TOKENS: Final = "strips_special_tokens"
 NAMED_CHOICE_IS_AUTO: Final = "named_choice_is_auto"
 CHOICE_IGNORED: Final = "choice_ignored"
 SIGNED_CALLS: Final = "signed_calls"
-QUIRKS: Final = (STRIPS_SPECIAL_TOKENS, NAMED_CHOICE_IS_AUTO, CHOICE_IGNORED, SIGNED_CALLS)
+REASONING_RETURNED: Final = "reasoning_returned"
+QUIRKS: Final = (STRIPS_SPECIAL_TOKENS, NAMED_CHOICE_IS_AUTO, CHOICE_IGNORED, SIGNED_CALLS, REASONING_RETURNED)
+REASONING_MISSING: Final = "reasoning_missing"
+"""The kind of an error that means: the server wants reasoning of earlier turns back."""
 THOUGHTS: Final = ("reasoning_content", "reasoning")
 GRAMMAR: Final = "grammar"
 MESSAGE_LENGTH: Final = 4000
@@ -143,7 +146,7 @@ def _as_texts(value: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ErrorPattern:
-    """Texts in a server's errors that mean native tools do not work with it (``[[trouble]]``)."""
+    """Texts in a server's errors that mean native tools do not work with it, or not this way (``[[trouble]]``)."""
 
     kind: str
     status: tuple[int, ...]

@@ -4,6 +4,7 @@
     named_choice_is_auto    the server ignores a choice of certain tools: offer only those
     choice_ignored          the server ignores any choice: offer only the chosen tools, and demand a call in the prompt
     signed_calls            calls carry signatures that must be sent back, even on a wire without signatures
+    reasoning_returned      the reasoning before a call must be sent back with it; see sessions/kept_reasoning.py
 
 Reasoning of earlier turns goes into the field that the server supports, or is left out. If a call is required of a
 model that writes calls as text, a grammar enforces it where the server supports one.

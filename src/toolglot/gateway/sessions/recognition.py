@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from toolglot.clients.session_ids import find_session_id
-from toolglot.config import owner_of
 from toolglot.core.conversation import Conversation
 from toolglot.gateway.context import GatewayContext, IncomingRequest
 from toolglot.gateway.routing import Route
@@ -17,7 +16,7 @@ def recognise(
     """The turn of a request, before anything is changed in its messages; None if the gateway has no store."""
     if not context.chain_secret:
         return None
-    owner = owner_of(request.key) if context.settings.server.keys else b""
+    owner = request.owner
     client_session = find_session_id(request.headers, conversation.extra)
     _, dialog = split_context(conversation.messages)
     return SessionTurn(

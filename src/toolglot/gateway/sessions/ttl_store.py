@@ -1,4 +1,4 @@
-"""In-memory LRU store with a size limit and a time to live, partitioned by owner.
+"""In-memory LRU store with a size limit and a time to live, partitioned by owner; a cache of the store, if any.
 
     store = TtlStore(time, most_bytes=64 << 20, seconds=14400)
     own = store.open("the client's key")
@@ -7,6 +7,9 @@
 
 Entries expire when they are not used for some time; the least recently used are evicted when the store is full. So
 callers must work without them.
+
+With a store, ``on_keep`` writes what is kept there too. A value that is not in memory may then be in the store: a
+``Lookup`` notes the keys that one request misses, and holds what the store had for them.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ SECONDS: Final = 14400.0
 OVERHEAD: Final = 400
 """Estimated bytes of an entry besides its value."""
 
+OnKeep: TypeAlias = Callable[[Key, object, int, float], bool]
+"""Called with the key, the value, its size and the time at which it expires; returns whether it will be stored."""
+
 
 def digest(*texts: str) -> bytes:
     """A hash of texts that only have to be recognised."""
@@ -39,6 +45,23 @@ class _Entry:
     value: object
     size: int
     expires: float
+    stored_until: float = 0.0
+    """When the value expires in the store; 0 if it is in memory only."""
+
+
+class Lookup:
+    """The values that one request misses in memory, and what the store has for them. A key is missed once."""
+
+    __slots__ = ("found", "missing")
+
+    def __init__(self) -> None:
+        self.missing: dict[Key, None] = {}
+        self.found: dict[Key, object] = {}
+
+    def find(self, key: Key) -> object:
+        if key not in self.found:
+            self.missing[key] = None
+        return self.found.get(key)
 
 
 class TtlStore:
@@ -49,18 +72,26 @@ class TtlStore:
         self.most_bytes = most_bytes
         self.seconds = seconds
         self.bytes = 0
+        self.on_keep: OnKeep | None = None
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
         self._lock = Lock()  # large requests are processed in threads
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def open(self, *owner: str) -> OwnedStore:
+    def open(self, *owner: str, lookup: Lookup | None = None) -> OwnedStore:
         """The part of the store that belongs to an owner; only a hash of the owner's name is stored."""
-        return OwnedStore(self, digest(*owner))
+        return OwnedStore(self, digest(*owner), lookup)
 
-    def keep(self, key: Key, value: object, size: int) -> bool:
-        """Store a value of ``size`` bytes. Returns False if it is larger than the store."""
+    def keep(self, key: Key, value: object, size: int, *, durable: bool = True) -> bool:
+        """Store a value of ``size`` bytes; not only in memory, if it is ``durable``. Returns False if it is larger than
+        the memory for all values."""
+        expires = self.now() + self.seconds
+        stored = durable and self.on_keep is not None and self.on_keep(key, value, size, expires)
+        return self.add(key, value, size, expires if stored else 0.0)
+
+    def add(self, key: Key, value: object, size: int, stored_until: float = 0.0) -> bool:
+        """Add a value to the memory."""
         with self._lock:
             self._drop(key)
             size += OVERHEAD
@@ -72,12 +103,13 @@ class TtlStore:
                 if self.bytes + size <= self.most_bytes and now < self._entries[oldest].expires:
                     break
                 self._drop(oldest)
-            self._entries[key] = _Entry(value, size, now + self.seconds)
+            self._entries[key] = _Entry(value, size, now + self.seconds, stored_until)
             self.bytes += size
             return True
 
-    def find(self, key: Key) -> object:
-        """The stored value, or None; its time to live starts again."""
+    def find(self, key: Key, *, durable: bool = False) -> object:
+        """The kept value, or None; its time to live starts again, in the store as well. ``durable``: it goes to the
+        store now, if it was in memory only."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -88,6 +120,10 @@ class TtlStore:
                 return None
             entry.expires = now + self.seconds
             self._entries.move_to_end(key)
+            refreshes = entry.stored_until - now < self.seconds / 2 and (durable or entry.stored_until > 0)
+            if refreshes and self.on_keep is not None:
+                entry.stored_until = entry.expires
+                self.on_keep(key, entry.value, entry.size - OVERHEAD, entry.expires)
             return entry.value
 
     def _drop(self, key: Key) -> None:
@@ -102,9 +138,11 @@ class OwnedStore:
 
     store: TtlStore
     owner: bytes
+    lookup: Lookup | None = None
 
-    def keep(self, key: Key, value: object, size: int) -> bool:
-        return self.store.keep((self.owner, *key), value, size)
+    def keep(self, key: Key, value: object, size: int, *, durable: bool = True) -> bool:
+        return self.store.keep((self.owner, *key), value, size, durable=durable)
 
-    def find(self, key: Key) -> object:
-        return self.store.find((self.owner, *key))
+    def find(self, key: Key, *, durable: bool = False) -> object:
+        value = self.store.find((self.owner, *key), durable=durable)
+        return self.lookup.find((self.owner, *key)) if value is None and self.lookup is not None else value

@@ -166,6 +166,7 @@ class Metrics:
         self.refused = counter("toolglot_requests_refused", "Requests refused by admission control.", "reason")
         self.records_queued = self._gauge("toolglot_records_queued", "Records waiting to be stored.")[()]
         self.records_dropped = counter("toolglot_records_dropped", "Records that were not stored.", "reason")
+        self.kept_dropped = counter("toolglot_kept_values_dropped", "Kept values that were not stored.")[()]
         self.store_available = self._gauge("toolglot_store_available", "Whether the store works (1) or not (0).")[()]
         self.first_chunk = histogram(
             "toolglot_first_chunk_seconds", "Time to the first chunk.", FIRST_CHUNK_BUCKETS, "mode"

@@ -146,14 +146,15 @@ class ChatClient:
                 recorder.session = place.session
                 body = self.encode(exchange, chat, place)
                 on_send(body)
-                exchange.before_end = conclude
+                exchange.before_end.append(conclude)
                 call = ChatCall(method="POST", path=chat.locate(place.chat_id), body=body)
                 async with self.open(chat, call, upstream, request.key, place.chat_id) as received:
                     response = await responder.answer(received)
                 complete = answer.is_finished and not answer.is_intercepted
                 return response
             finally:
-                exchange.before_end = None
+                if conclude in exchange.before_end:
+                    exchange.before_end.remove(conclude)
                 if not complete and answer.response_id:
                     self.spawn(self.call(chat, chat.stop(place.chat_id, answer.response_id), upstream, request.key))
                 self.spawn(self.index.end(place))

@@ -26,7 +26,7 @@ from toolglot.core.events import (
     TextDelta,
     merge_deltas,
 )
-from toolglot.gateway.sessions.reasoning_signatures import SignatureCollector, TurnKey, find_turn, restore
+from toolglot.gateway.sessions.kept_reasoning import ReasoningCollector, TurnKey, find_turn, restore
 from toolglot.gateway.sessions.ttl_store import OVERHEAD, TtlStore, digest
 from toolglot.wires import all_wires, client_wires
 from toolglot.wires.anthropic_messages.ids import REDACTED, write_signature
@@ -318,7 +318,7 @@ def test_the_same_text_in_another_turn_is_another_answer() -> None:
     """Without an id a step is identified by the last user message and the number of answers since."""
     kept = TtlStore(Clock()).open("k")
     first, second = Message("user", (Text("a"),)), Message("user", (Text("b"),))
-    SignatureCollector(kept, find_turn([first])).observe(
+    ReasoningCollector(kept, find_turn([first])).observe(
         [ReasoningSigned(SIGNATURE, "gemini"), TextDelta("Done. "), Finished("stop")]
     )
     message = Message("assistant", (Text("Done."),))
