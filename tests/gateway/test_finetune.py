@@ -180,8 +180,8 @@ def test_a_text_answer_and_unicode(tmp_path: Path) -> None:
 
     async def test() -> None:
         async with gateway(state_dir=str(tmp_path), store_bodies="all") as gate:
-            told = [(await gate.ask({**plain, "stream": True})).joined[0], (await gate.ask(plain)).message["content"]]
-        for row, text in zip(await read_rows(tmp_path), told, strict=True):
+            texts = [(await gate.ask({**plain, "stream": True})).joined[0], (await gate.ask(plain)).message["content"]]
+        for row, text in zip(await read_rows(tmp_path), texts, strict=True):
             example = check(make_example(row))
             assert example["messages"][0]["content"] == "Grüße 😀 😀"
             assert example["messages"][1:] == [{"role": "assistant", "content": text}]

@@ -305,7 +305,7 @@ def test_requests_without_a_key_are_limited(tmp_path: Path, monkeypatch: pytest.
 
 
 def break_store(folder: Path) -> None:
-    """Put a folder where the file was: nothing can be written, whoever the user is."""
+    """Put a folder where the file was: nothing can be written, whatever user this is."""
     for path in folder.glob("toolglot.db*"):
         path.unlink()
     (folder / "toolglot.db").mkdir()

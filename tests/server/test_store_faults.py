@@ -280,13 +280,13 @@ def test_planted_secrets_are_nowhere(
             SLOW, upstream=upstream, api_key=UPSTREAM_KEY, client_keys=CLIENT_KEY, **settings
         ) as gate:  # fmt: skip
             key = {"authorization": f"Bearer {CLIENT_KEY}"}
-            told = f'My keys: {UPSTREAM_KEY}, {CLIENT_KEY} {HEADER} {SHAPED}. Read "{SHAPED}.json"'
-            messages = [{"role": "system", "content": told}, {"role": "user", "content": told}]
+            planted = f'My keys: {UPSTREAM_KEY}, {CLIENT_KEY} {HEADER} {SHAPED}. Read "{SHAPED}.json"'
+            messages = [{"role": "system", "content": planted}, {"role": "user", "content": planted}]
             for stream in (True, False):
                 answer = await gate.ask({**ASK, "messages": messages, "stream": stream}, **key)
                 assert answer.status == 200
             await gate.ask({**ASK, "model": CLIENT_KEY, "messages": [{"role": "user", "content": "Hi"}]}, **key)
-            await gate.ask(f"not JSON: {told}".encode(), x_request_id=CLIENT_KEY, **key)
+            await gate.ask(f"not JSON: {planted}".encode(), x_request_id=CLIENT_KEY, **key)
             await gate.ask({**ASK, "key": SHAPED}, authorization=f"Bearer {SHAPED}", x_request_id=f"x-{SHAPED}")
             listed = await gate.get("/v1/records", **key)
             assert len(listed.json["data"]) == 4

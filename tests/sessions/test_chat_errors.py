@@ -1,4 +1,4 @@
-"""Errors of the web chat: each is told as what it is, and those that a new chat or a second attempt cures are cured."""
+"""Errors of the web chat: each is reported as what it is, and those that a new chat or a second attempt cures are cured."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_an_error_before_the_answer(name: str, position: str, stream: bool, tmp_
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_an_error_in_the_middle_of_a_stream_is_told(name: str, tmp_path: Path) -> None:
+def test_an_error_in_the_middle_of_a_stream_is_reported(name: str, tmp_path: Path) -> None:
     lab = Lab(tmp_path)
 
     async def test() -> None:
@@ -185,7 +185,7 @@ def test_a_call_that_was_not_delivered_is_not_remembered(tmp_path: Path) -> None
     play(lab, test)
 
 
-def test_an_expired_token_is_told_to_the_operator(tmp_path: Path) -> None:
+def test_an_expired_token_is_reported_to_the_operator(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
 
     async def test() -> None:

@@ -97,17 +97,17 @@ async def disconnect(lab: Lab, client: Client, chance: random.Random) -> None:
 
 async def fork(lab: Lab, client: Client, chance: random.Random) -> None:
     """Two clients continue one history at the same time, as sub-agents do."""
-    twin = Client(lab, client.system, list(client.tools), copy.deepcopy(client.messages))
-    for one in (client, twin):
+    other = Client(lab, client.system, list(client.tools), copy.deepcopy(client.messages))
+    for one in (client, other):
         one.say()
-    await asyncio.gather(client.ask(), twin.ask())
+    await asyncio.gather(client.ask(), other.ask())
 
 
 async def repeat(lab: Lab, client: Client, chance: random.Random) -> None:
     """The same request several times at once."""
     client.say()
-    twins = [Client(lab, client.system, client.tools, list(client.messages)) for _ in range(3)]
-    await asyncio.gather(client.ask(), *(twin.ask() for twin in twins))
+    copies = [Client(lab, client.system, client.tools, list(client.messages)) for _ in range(3)]
+    await asyncio.gather(client.ask(), *(other.ask() for other in copies))
 
 
 async def restart(lab: Lab, client: Client, chance: random.Random) -> None:

@@ -146,7 +146,7 @@ async def test_values_are_written_together_and_found_by_others() -> None:
         assert memory.open("berta", lookup=stranger).find(("answer", "7")) is None
 
 
-async def test_a_failing_store_blocks_nobody_and_gets_the_values_later(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failing_store_blocks_no_request_and_gets_the_values_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_values, "RETRY_SECONDS", 0.01)
     store = FailingStore()
     store.problem = "down"

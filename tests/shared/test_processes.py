@@ -124,7 +124,7 @@ async def check_conversations(one: str, other: str, key: str) -> None:
         for address in (one, other, one):
             status, events = await client.ask(address)
             assert status == 200, events
-        assert client.said == ANSWER
+        assert client.answer_text == ANSWER
 
 
 async def test_workers_share_what_is_kept(place: Place) -> None:

@@ -38,7 +38,7 @@ async def test_a_strict_upstream_gets_its_reasoning_after_every_restart(place: P
                 async with replica(settings) as address:
                     status, events = await client.ask(address)
                 assert status == 200, events
-            assert client.said == ANSWER
+            assert client.answer_text == ANSWER
     assert thinker.refused == 0 and len(thinker.asked) == 6
     returned = [
         message.get("reasoning_content") for message in thinker.asked[-1]["messages"] if message["role"] == "assistant"
@@ -56,7 +56,7 @@ async def test_a_refusal_is_learned_and_the_request_repeated(place: Place, refus
             client = Client("openai_chat", stream)
             client.say("What is in both?")
             await finish_turn(client, address)
-            assert (thinker.refused, client.said) == (1, ANSWER)
+            assert (thinker.refused, client.answer_text) == (1, ANSWER)
         async with replica(settings) as address:
             other = Client("anthropic_messages", stream)
             other.say("What is in both, then?")
@@ -106,7 +106,7 @@ async def test_a_changed_step_gets_nothing(place: Place, change: str) -> None:
 
 
 async def test_a_client_that_keeps_its_reasoning_passes_unchanged(place: Place) -> None:
-    """Its bytes are not encoded again: members that nobody knows are still there."""
+    """Its bytes are not encoded again: unknown members are still there."""
     thinker = Thinker()
     thinker.reasoning["mine"] = "My own thought."
     call = {"id": "mine", "type": "function", "function": {"name": "read", "arguments": '{"path": "a.txt"}'}}

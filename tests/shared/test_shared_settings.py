@@ -110,7 +110,7 @@ async def test_keys_of_settings_and_store_count_both(place: Place) -> None:
             assert [await get(address, key) for key in (ONE, OTHER, "", "x")] == [200, 200, 401, 401]
 
 
-async def test_an_expired_key_is_refused_and_leaves_nobody_in(place: Place) -> None:
+async def test_an_expired_key_is_refused_and_admits_no_request(place: Place) -> None:
     async with place_store(place) as store:
         await store.save_key(key_row("anna", ONE, time.time() - 1))
         await store.save_key(key_row("berta", OTHER, time.time() + 1000))
@@ -218,7 +218,7 @@ class Broken:
         return fail
 
 
-async def test_a_damaged_hash_admits_nobody(place: Place) -> None:
+async def test_a_damaged_hash_admits_no_key(place: Place) -> None:
     async with place_store(place) as store:
         await store.save_key(KeyRow(name="anna", hash=ONE, created=1.0))
         async with listening(make_settings(place, "http://127.0.0.1:1/v1")) as address:
@@ -304,7 +304,7 @@ async def test_the_newest_change_wins_at_a_start(place: Place) -> None:
     assert await start(1, 'reading = "canary-10"') == "canary-10"  # and changed back
     assert await start(3, 'reading = "canary-10"') == "canary-10"
     assert await start(1, "") == "full"  # the section was removed
-    assert await start(4, 'reading = "canary-77"') == "canary-77"  # a new gateway with a rollout nobody had
+    assert await start(4, 'reading = "canary-77"') == "canary-77"  # a new gateway with another rollout
 
 
 async def test_a_command_reaches_running_gateways(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -116,7 +116,7 @@ async def test_a_newer_schema_is_refused_and_left_alone(place: Place) -> None:
 
 
 async def test_a_migration_that_fails_changes_nothing(place: Place) -> None:
-    """A table of somebody else is in the way of the second version."""
+    """A foreign table is in the way of the second version."""
     await run(place, migrate(engine_of(place), 1))
     await run(place, ask(Query("CREATE TABLE kept (id INTEGER)")))
     store = place.make()

@@ -161,7 +161,7 @@ async def test_a_store_that_is_opened_before_its_server(place: Place, own_server
     await store.close()
 
 
-async def test_a_frozen_server_holds_up_nobody(place: Place, own_server: PostgresServer) -> None:
+async def test_a_frozen_server_holds_up_no_request(place: Place, own_server: PostgresServer) -> None:
     async with place.opened() as store:
         reports: list[str] = []
         watching = asyncio.create_task(store.watch(reports.append))

