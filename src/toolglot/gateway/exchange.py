@@ -271,7 +271,6 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         choice=conversation.choice,
         tools=session.tools if session else conversation.tools,
     )
-    recorder.turn = exchange.session_turn
     _record_route(exchange)
     conversation = _cross_wires(exchange, conversation)
     exchange.may_use_text = route.can_fall_back and experiment.admits(XML if session else READING)
@@ -305,6 +304,7 @@ def _decode(request: IncomingRequest, body: bytes, settings: Settings) -> Client
 
 def _record_route(exchange: Exchange) -> None:
     route, recorder = exchange.route, exchange.recorder
+    recorder.turn = exchange.session_turn
     recorder.upstream, recorder.upstream_model = route.upstream.name, route.model.model
     recorder.mode, recorder.client = str(route.tool_mode), route.client
     if route.tool_mode is TEXT:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from toolglot.clients.session_ids import find_session_id
+from toolglot.config import SECRET_LENGTH
 from toolglot.core.conversation import Conversation
+from toolglot.core.redaction import MASK, redact_printable
 from toolglot.gateway.context import GatewayContext, IncomingRequest
 from toolglot.gateway.routing import Route
 from toolglot.gateway.sessions.chain import hash_texts, make_chain, split_context
@@ -19,13 +23,21 @@ def recognise(
     owner = request.owner
     client_session = find_session_id(request.headers, conversation.extra)
     _, dialog = split_context(conversation.messages)
+    secrets = (*route.upstream.secrets, *([request.key] if len(request.key) >= SECRET_LENGTH else ()))
     return SessionTurn(
         owner=owner,
-        client_session=client_session,
+        client_session=_hide(client_session, secrets),
         chain=make_chain(dialog, context.chain_secret, owner.hex(), client_session),
-        model=conversation.model,
+        model=_hide(conversation.model, secrets),
         upstream=route.upstream.name,
     )
+
+
+def _hide(text: str, secrets: Iterable[str]) -> str:
+    """A name that the client chose, for the store: clients may put a key anywhere."""
+    for secret in secrets:
+        text = text.replace(secret, MASK)
+    return redact_printable(text)
 
 
 def make_chat_turn(turn: SessionTurn | None, route: Route, client_key: str, conversation: Conversation) -> ChatTurn:
