@@ -197,3 +197,21 @@ def test_an_expired_token_is_reported_to_the_operator(tmp_path: Path) -> None:
         assert "QWEN_TOKEN" in error["message"]
 
     play(lab, test)
+
+
+def test_every_attempt_is_recorded(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+
+    async def test() -> None:
+        client = Client(lab)
+        client.say()
+        lab.simulation.inject("internal_error")
+        await client.ask()
+        async with lab.session.get(lab.gateways[0] + "/v1/records") as response:
+            [record] = (await response.json())["data"]
+        errors = [attempt["error"] for attempt in record["attempts"]]
+        assert errors == ["upstream_internal_error", ""]
+        assert {attempt["upstream"] for attempt in record["attempts"]} == {record["upstream"]}
+        assert sum(attempt["duration"] for attempt in record["attempts"]) <= record["duration"] + 0.001
+
+    play(lab, test)

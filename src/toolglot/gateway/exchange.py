@@ -157,13 +157,17 @@ class Exchange(Struct, eq=False):
         kind = self._judge(error)
         if kind == REASONING_MISSING and self.route.tool_mode is NATIVE:
             self._learn(kind, error)
-            return fallback is not None and request_encoding.encode_with_reasoning(self, fallback)
+            again = fallback is not None and request_encoding.encode_with_reasoning(self, fallback)
+            if again:
+                self.recorder.end_attempt(error.code)
+            return again
         if not kind or not self.route.can_fall_back:
             return False
         failure = self._learn(kind, error)
         self.recorder.count(NATIVE_CALLS, kind)
         if fallback is None or not self.may_use_text:
             return False
+        self.recorder.end_attempt(error.code)
         self.route = self.experiment.enter(self.route.fall_back(failure))
         _record_route(self)
         self.recorder.notes.append(f"native tools {kind}, asked again with text: {failure.evidence}")

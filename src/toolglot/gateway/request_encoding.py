@@ -10,7 +10,7 @@ from toolglot.clients import toolsets
 from toolglot.clients.xml.argument_escaping import GUARDED_TOOLS
 from toolglot.config.rollout import EDITING
 from toolglot.core.conversation import Conversation, Tool, ToolChoice
-from toolglot.gateway.capabilities.profiles import REASONING_RETURNED, SIGNED_CALLS, Rule
+from toolglot.gateway.capabilities.profiles import REASONING_RETURNED, SIGNED_CALLS, STREAM_ONLY, Rule
 from toolglot.gateway.capabilities.workarounds import adapt_reasoning, enforce_call, restrict_tools
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT
 from toolglot.gateway.sessions.kept_reasoning import Keeping, find_turn, restore
@@ -103,6 +103,8 @@ def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> 
         narrowed = restrict_tools(restored, _find_rule(exchange)) if restored.choice != ToolChoice() else restored
         if narrowed is not conversation:
             return _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
+    if _needs_stream(exchange):
+        return _encode_for_wire(exchange, conversation)
     return _adapt_model(exchange, conversation, body)
 
 
@@ -209,6 +211,11 @@ def _encode_for_wire(exchange: Exchange, conversation: Conversation) -> bytes:
     if exchange.upstream_wire.chat is not None:
         exchange.chat_turn = make_chat_turn(exchange.session_turn, route, exchange.client_state.key, conversation)
         return b""
-    return exchange.upstream_wire.encode_request(
-        conversation, stream=client_request.stream, wants_usage=client_request.wants_usage
-    )
+    forced = _needs_stream(exchange)
+    stream, wants_usage = client_request.stream or forced, client_request.wants_usage or forced
+    return exchange.upstream_wire.encode_request(conversation, stream=stream, wants_usage=wants_usage)
+
+
+def _needs_stream(exchange: Exchange) -> bool:
+    """Whether the client wants a whole answer and the upstream only streams; then the answer is made of the stream."""
+    return not exchange.client_request.stream and STREAM_ONLY in _find_rule(exchange).quirks

@@ -33,7 +33,15 @@ NAMED_CHOICE_IS_AUTO: Final = "named_choice_is_auto"
 CHOICE_IGNORED: Final = "choice_ignored"
 SIGNED_CALLS: Final = "signed_calls"
 REASONING_RETURNED: Final = "reasoning_returned"
-QUIRKS: Final = (STRIPS_SPECIAL_TOKENS, NAMED_CHOICE_IS_AUTO, CHOICE_IGNORED, SIGNED_CALLS, REASONING_RETURNED)
+STREAM_ONLY: Final = "stream_only"
+QUIRKS: Final = (
+    STRIPS_SPECIAL_TOKENS,
+    NAMED_CHOICE_IS_AUTO,
+    CHOICE_IGNORED,
+    SIGNED_CALLS,
+    REASONING_RETURNED,
+    STREAM_ONLY,
+)
 REASONING_MISSING: Final = "reasoning_missing"
 """The kind of an error that means: the server wants reasoning of earlier turns back."""
 THOUGHTS: Final = ("reasoning_content", "reasoning")

@@ -64,6 +64,16 @@ class DryRunResult(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
 
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One request to an upstream. ``error`` is empty if it was answered; ``duration`` is in seconds."""
+
+    upstream: str
+    mode: str
+    dialect: str
+    error: str
+    duration: float
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one request. ``time`` is its start; ``first_chunk`` (if any) and ``duration`` are in seconds.
 
@@ -109,6 +119,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     would: DryRunResult | None
     outcome: str = OK
     session: str = ""
+    attempts: tuple[Attempt, ...] = ()
+    """The requests to upstreams, in order."""
 
     @property
     def answered(self) -> bool:
@@ -195,6 +207,9 @@ class RequestRecorder(msgspec.Struct):
     refused: bool = False
     """Whether the gateway itself refused the request."""
     session: str = ""
+    attempts: list[Attempt] = []
+    """The requests to upstreams that failed and were sent again."""
+    attempt_began: float | None = None
     turn: SessionTurn | None = None
     """What the session is found by, after the request has ended."""
     conversation: str = ""
@@ -365,8 +380,25 @@ class RequestRecorder(msgspec.Struct):
             text = text.replace(secret, MASK)
         return redact_printable(text)
 
+    def end_attempt(self, error: str) -> None:
+        """The request to the upstream failed, and another one follows."""
+        now = self.clock()
+        self.attempts.append(self._describe_attempt(error, now))
+        self.attempt_began = now
+
+    def _describe_attempt(self, error: str, now: float) -> Attempt:
+        began = self.began if self.attempt_began is None else self.attempt_began
+        return Attempt(
+            upstream=self.clean(self.upstream),
+            mode=self.mode,
+            dialect=self.dialect,
+            error=self.clean(error),
+            duration=now - began,
+        )
+
     def conclude(self, status: int) -> Record:
         """The record, with everything sanitised that clients, models or upstreams chose."""
+        now = self.clock()
         return Record(
             request_id=self.request_id if OWN_ID.fullmatch(self.request_id) else self.clean(self.request_id),
             time=_format_time(self.time),
@@ -390,7 +422,7 @@ class RequestRecorder(msgspec.Struct):
             chunks=self.chunks,
             bytes=self.bytes,
             first_chunk=self.first_chunk,
-            duration=self.clock() - self.began,
+            duration=now - self.began,
             finish=self.finish,
             usage=_usage_fields(self.usage) if self.usage else None,
             error=self.clean(self.error),
@@ -404,6 +436,7 @@ class RequestRecorder(msgspec.Struct):
             would=self.dry_run.dry_run_result() if self.dry_run else None,
             outcome=self.outcome(status),
             session=self.session,
+            attempts=(*self.attempts, self._describe_attempt(self.error, now)) if self.upstream else (),
         )
 
     def outcome(self, status: int) -> str:

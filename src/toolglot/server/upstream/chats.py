@@ -109,7 +109,7 @@ class ChatClient:
                 if not turn.may_retry or attempts[fault] > RETRIES.get(fault, 0):
                     turn.may_retry = False
                     raise
-                exchange.recorder.notes.append(f"asked again: {error.code}")
+                exchange.recorder.end_attempt(error.code)
             if fault is ChatFault.GONE:
                 await self.index.forget(place)
             if fault is ChatFault.BUSY:
