@@ -157,6 +157,7 @@ def test_a_record_describes_the_outcome_of_a_request(telemetry: Telemetry, clock
         "complaints": ["no_tool"],
         "would": None,
         "outcome": "ok",
+        "attempts": [{"upstream": "vllm", "mode": "text", "dialect": "qwen3_coder", "error": "", "duration": 1.5}],
         "session": "",
     }
 
