@@ -82,11 +82,17 @@ class SharedState:
                 await self._refresh()
         self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._watch())]
 
-    async def close(self) -> None:
+    async def close(self, seconds: float = START_SECONDS) -> None:
+        """Write what waits, within some seconds, and end."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+        if self.rollout.is_pending or self.failures.is_pending:
+            self._stale.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._refresh()
 
     def _publish_rollout(self, rollout: Rollout) -> None:
         self.rollout.publish(rollout)
