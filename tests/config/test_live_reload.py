@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from server.test_lifecycle import started
+from faults.test_lifecycle import started
 from support.gateway import ASK
 
 from toolglot.config import LiveReload, Settings, Upstream, load

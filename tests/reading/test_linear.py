@@ -29,7 +29,7 @@ from toolglot.reading.dialect_index import STRAY_THINKING
 from toolglot.reading.reader import dialect_index
 
 HOME_TOOLS = load_tools("house")
-SMALL, LARGE = 8_000, 80_000
+SMALL, LARGE = 5_000, 50_000
 LIMIT = 25
 NOISE = 0.02
 

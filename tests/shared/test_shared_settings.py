@@ -52,7 +52,6 @@ async def started(settings: Settings) -> AsyncIterator[Gateway]:
     telemetry = Telemetry()
     if store is not None:
         telemetry.writer = RecordWriter(store, telemetry.metrics, settings.store)
-        await telemetry.writer.start()
     gateway = Gateway(settings, telemetry)
     await gateway.start()
     try:
