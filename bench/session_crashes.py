@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import os
 import random
 import re
@@ -200,6 +201,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     os.environ.pop("TOOLGLOT_CONFIG", None)
+    logging.getLogger("aiohttp").setLevel(logging.CRITICAL)  # it reports every client that dies
     with open_store(arguments.engine) as store:
         counts = asyncio.run(run(store, arguments.kills, arguments.seed))
     for name, number in counts.items():
