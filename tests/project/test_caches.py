@@ -67,6 +67,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "dialects.patterns:mark": (1024, "marks by their spellings"),
     "dialects.records:all_dialects": (ALL, "the dialect records"),
     "dialects.streamed_arguments:spell_key": (1024, "argument keys as JSON"),
+    "gateway.sessions.chain:_ARGUMENTS": (1 << 20, "hashes of arguments in their canonical form"),
     "gateway.routing:_find_own_dialect": (256, "the dialect of a model name"),
     "gateway.telemetry.records:_format_second": (16, "timestamps"),
     "prompting.call_writer:_CALL_CACHE": (1 << 22, "written calls (characters)"),

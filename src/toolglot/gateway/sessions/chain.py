@@ -16,16 +16,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
-from typing import Final
+from hashlib import blake2b, sha256
+from typing import Final, Protocol
 
 from msgspec import Struct
 
 from toolglot.core.conversation import Image, Message, Part, ProviderPart, Text, ToolCall, ToolResult
+from toolglot.core.text_cache import TextCache
 
 HASH_BYTES: Final = 20
+_ARGUMENTS: Final[TextCache[bytes]] = TextCache(1 << 20)
+"""Hashes of arguments in their canonical form, by the hash of the text."""
 VERSION: Final = b"1"
 """Part of every hash: a change of the canonical form makes earlier hashes unknown instead of wrong."""
+
+
+class Hash(Protocol):
+    def update(self, data: bytes, /) -> None: ...
 
 
 class Chain(Struct, frozen=True, kw_only=True):
@@ -75,10 +82,10 @@ def make_chain(dialog: Iterable[Message], secret: bytes, *scope: str) -> Chain:
 
 def hash_texts(*texts: str) -> bytes:
     """An unkeyed hash of texts that only have to be compared."""
-    made = _new_hash(b"")
+    made = sha256()
     for text in texts:
         _add(made, _encode(text))
-    return made.digest()
+    return made.digest()[:HASH_BYTES]
 
 
 # -- canonical form ----------------------------------------------------------------------------------------------------
@@ -86,7 +93,7 @@ def hash_texts(*texts: str) -> bytes:
 
 def _hash_message(message: Message, calls: Mapping[str, str]) -> bytes:
     """The hash of a message; ``calls`` names the earlier calls by their ids."""
-    made = _new_hash(b"")
+    made = sha256()
     _add(made, message.role.encode())
     _add(made, _encode(_canonical_text(message.role, message.text)))
     for part in message.parts:
@@ -96,7 +103,7 @@ def _hash_message(message: Message, calls: Mapping[str, str]) -> bytes:
 
 
 def _canonical_text(role: str, text: str) -> str:
-    text = text.replace("\r\n", "\n").rstrip()
+    text = (text.replace("\r\n", "\n") if "\r\n" in text else text).rstrip()
     return text.lstrip() if role == "assistant" else text
 
 
@@ -104,7 +111,7 @@ def _canonical_part(part: Part, calls: Mapping[str, str]) -> Iterable[bytes]:
     """The fields of a part that count; text is hashed for the whole message."""
     match part:
         case ToolCall(name=name, arguments=arguments):
-            return b"call", _encode(name), canonical_json(arguments)
+            return b"call", _encode(name), _hash_arguments(arguments)
         case ToolResult():
             return _canonical_result(part, calls)
         case Image():
@@ -127,6 +134,16 @@ def _canonical_result(result: ToolResult, calls: Mapping[str, str]) -> Iterable[
 
 def _canonical_image(image: Image) -> Iterable[bytes]:
     return b"image", _encode(image.url), _encode(image.data)
+
+
+def _hash_arguments(arguments: str) -> bytes:
+    """A hash that does not depend on how arguments are formatted. Agents send the same ones with every turn."""
+    raw = sha256(_encode(arguments)).digest()
+    known = _ARGUMENTS.get(raw)
+    if known is None:
+        known = sha256(canonical_json(arguments)).hexdigest()
+        _ARGUMENTS.add(raw, known)
+    return known.encode()
 
 
 def canonical_json(text: str) -> bytes:
@@ -159,7 +176,7 @@ def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _add(made: blake2b, text: bytes) -> None:
+def _add(made: Hash, text: bytes) -> None:
     """Add a field with its length, so that fields cannot run into each other."""
     made.update(b"%d:" % len(text))
     made.update(text)
