@@ -17,6 +17,7 @@ from toolglot.clients.toolsets import all_mappings
 from toolglot.core.conversation import Conversation, Message, Reasoning, Text, Tool, ToolCall, ToolChoice, ToolResult
 from toolglot.core.events import (
     CallArguments,
+    CallEnded,
     CallStarted,
     Event,
     Finished,
@@ -26,7 +27,7 @@ from toolglot.core.events import (
     TextDelta,
     merge_deltas,
 )
-from toolglot.gateway.sessions.kept_reasoning import ReasoningCollector, TurnKey, find_turn, restore
+from toolglot.gateway.sessions.kept_reasoning import Keeping, ReasoningCollector, TurnKey, find_turn, restore
 from toolglot.gateway.sessions.ttl_store import OVERHEAD, TtlStore, digest
 from toolglot.wires import all_wires, client_wires
 from toolglot.wires.anthropic_messages.ids import REDACTED, write_signature
@@ -315,7 +316,7 @@ def test_nothing_is_stored_without_signatures() -> None:
 
 
 def test_the_same_text_in_another_turn_is_another_answer() -> None:
-    """Without an id a step is identified by the last user message and the number of answers since."""
+    """Without an id a step is identified by the user messages and the number of answers since."""
     kept = TtlStore(Clock()).open("k")
     first, second = Message("user", (Text("a"),)), Message("user", (Text("b"),))
     ReasoningCollector(kept, find_turn([first])).observe(
@@ -325,7 +326,28 @@ def test_the_same_text_in_another_turn_is_another_answer() -> None:
     assert restore([first, message], kept)[1].parts == (Reasoning("", SIGNATURE, "gemini"), Text("Done."))
     assert restore([second, message], kept)[1] == message
     assert restore([first, message, message], kept)[2] == message
-    assert find_turn([first, message, second, message]) == TurnKey(digest("b"), 1)
+    assert find_turn([first, message, second, message]) == TurnKey(digest(digest("", "a").hex(), "b"), 1)
+
+
+@pytest.mark.parametrize("call_id", ["functions.read:0", "call_0", "0", ""])
+def test_conversations_that_go_on_alike_do_not_share_reasoning(call_id: str) -> None:
+    """Same last message, same answer, and ids that models count from zero in each conversation."""
+    kept = TtlStore(Clock()).open("k")
+    openings = [Message("user", (Text(f"About {topic}"),)) for topic in ("one", "two")]
+    more = Message("user", (Text("continue"),))
+    answers = (Message("assistant", (Text("done"),)), Message("assistant", (ToolCall(call_id, "read", "{}"),)))
+    for opening, thought in zip(openings, ("first", "second"), strict=True):
+        turn = find_turn([opening, answers[0], more])
+        events: list[Event] = [
+            ReasoningDelta(thought),
+            CallStarted(0, call_id, "read"),
+            CallArguments(0, "{}"),
+            CallEnded(0),
+        ]
+        ReasoningCollector(kept, turn, Keeping(unsigned=True)).observe([*events, Finished("tool_calls")])
+    for opening, thought in zip(openings, ("first", "second"), strict=True):
+        restored = restore([opening, answers[0], more, answers[1]], kept, Keeping(unsigned=True, returned=True))
+        assert restored[-1].parts[0] == Reasoning(thought)
 
 
 # -- over a network ------------------------------------------------------------------------------------------------------

@@ -100,7 +100,10 @@ def _extend(address: str, root: str, path: str) -> str:
 
 
 def _cookie_values(cookies: str) -> Iterator[str]:
-    return (cookie.partition("=")[2].strip() for cookie in cookies.split(";"))
+    for cookie in cookies.split(";"):
+        value = cookie.partition("=")[2].strip()
+        yield value
+        yield value.strip('"')
 
 
 @lru_cache(maxsize=1024)

@@ -132,7 +132,9 @@ class Gateway:
         await writer.start()
         store = writer.store
         shared = store.is_shared or settings.server.workers > 1
-        self.kept = KeptValues(self.capabilities.store, store, self.telemetry.metrics.kept_dropped, shared=shared)
+        secrets = [secret for upstream in settings.upstreams for secret in upstream.secrets]
+        dropped = self.telemetry.metrics.kept_dropped
+        self.kept = KeptValues(self.capabilities.store, store, dropped, shared=shared, secrets=secrets)
         folder, failures = find_folder(settings.server.state_dir, os.environ), self.capabilities.failures
         self.shared = SharedState(store, settings, self.access.keys, failures, folder, self.source.now)
         await self.shared.start()

@@ -36,6 +36,8 @@ GROWTH: Final = 3
 """A chat that has grown to so many times of what its conversation needs is replaced by a new one."""
 SMALL_CHAT: Final = 20_000
 """A chat of fewer tokens is never replaced for its size."""
+PAUSE_SECONDS: Final = 10.0
+"""Seconds without the store after a failure."""
 TREE: Final = "tree"
 
 
@@ -51,6 +53,7 @@ class ChatPlace:
     session: str = ""
     token: int | None = None
     size: int = 0
+    is_remembered: bool = False
 
     @property
     def is_new(self) -> bool:
@@ -76,12 +79,15 @@ class ChatIndex:
         self.now = now
         self.new_session_id = new_session_id
         self.holder = holder
+        self.unused_until = 0.0
+        """The store has failed and is not asked before this time: a request must not wait for every failure."""
 
     async def begin(self, turn: ChatTurn, policy: ChatPolicy) -> ChatPlace:
         """Choose the chat for a turn."""
         place = ChatPlace(size=turn.size)
-        if self.store is None or turn.session is None:
+        if self.store is None or turn.session is None or self.now() < self.unused_until:
             return place
+        place.is_remembered = True
         try:
             if policy.continues and turn.previous_key is not None:
                 for found in await self.store.find_nodes([turn.previous_key]):
@@ -89,7 +95,8 @@ class ChatIndex:
                         return known
             place.session = await find_session(turn.session, self.store)
         except StoreError as error:
-            LOG.warning("the store failed, so a new chat is started: %s", error.message)
+            self._fail("a new chat is started", error)
+            place.is_remembered = False
         return place
 
     async def _lease(self, found: FoundNode, turn: ChatTurn, policy: ChatPolicy) -> ChatPlace | None:
@@ -109,16 +116,21 @@ class ChatIndex:
         return ChatPlace(
             chat_id=chat_id,
             parent=node.message,
-            with_context=node.context != turn.context,
+            # a system message at the start of the tail would replace the prompt, so both are sent
+            with_context=node.context != turn.context or turn.tail[0].role == "system",
             session=node.session,
             token=token,
             size=node.size,
+            is_remembered=True,
         )
 
     def _fits(self, found: FoundNode, turn: ChatTurn, policy: ChatPolicy) -> bool:
         """Whether a turn may continue at this node."""
         node, chat = found.node, found.chat
         if chat is None or not node.message or chat.account != turn.account:
+            return False
+        withdrawn = node.context != turn.context and not turn.has_context  # an empty prompt replaces nothing
+        if withdrawn or not any(message.text.strip() for message in turn.tail):
             return False
         if chat.used < self.now() - policy.ttl_seconds or node.size > max(SMALL_CHAT, GROWTH * turn.size):
             return False
@@ -128,7 +140,7 @@ class ChatIndex:
         """A new chat was created for the turn: remember and lease it."""
         place.chat_id = chat_id
         now, session = self.now(), turn.session
-        if self.store is None or session is None:
+        if self.store is None or session is None or not place.is_remembered:
             return
         try:
             if not place.session:
@@ -139,7 +151,7 @@ class ChatIndex:
             )
             place.token = await self.store.add_chat(chat, self.holder, LEASE_SECONDS)
         except StoreError as error:
-            LOG.warning("a new chat of session %s is not remembered: %s", place.session, error.message)
+            self._fail("a new chat is not remembered", error)
 
     async def renew(self, place: ChatPlace) -> bool:
         """Extend the lease. Returns False if it was lost."""
@@ -172,8 +184,13 @@ class ChatIndex:
         try:
             return await self.store.commit_turn(nodes, place.chat_id, answer.response_id, place.token)
         except StoreError as error:
-            LOG.warning("a turn of session %s is not remembered: %s", place.session, error.message)
+            self._fail("a turn is not remembered", error)
             return False
+
+    def _fail(self, consequence: str, error: StoreError) -> None:
+        """Note that the store failed; requests do without it for a while."""
+        self.unused_until = self.now() + PAUSE_SECONDS
+        LOG.warning("the store failed, %s; it is not asked for %.0f s: %s", consequence, PAUSE_SECONDS, error.message)
 
     async def end(self, place: ChatPlace) -> None:
         """Release the lease."""
@@ -195,4 +212,4 @@ class ChatIndex:
             try:
                 await self.store.delete_chat(place.chat_id)
             except StoreError as error:
-                LOG.warning("a lost chat of session %s is not forgotten: %s", place.session, error.message)
+                self._fail("a lost chat is not forgotten", error)

@@ -12,6 +12,7 @@ decides what to send instead.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,6 +36,8 @@ from toolglot.gateway.sessions.kept_values import KeptReasoning, Thoughts
 from toolglot.gateway.sessions.ttl_store import Key, OwnedStore, digest
 
 MAX_CHARS: Final = 1 << 19
+RANDOM_ID: Final = re.compile(r"(?=[0-9]*[A-Za-z])(?=[A-Za-z]*[0-9])[0-9A-Za-z]{8,}\Z")
+"""The end of an id that only one call can have. Some models number the calls of each conversation instead."""
 """Reasoning of a step that is longer is not kept."""
 
 
@@ -58,13 +61,13 @@ class TurnKey(Struct, frozen=True):
 
     def after(self, message: Message) -> TurnKey:
         if message.role == "user":
-            return TurnKey(digest(message.text))
+            return TurnKey(digest(self.user_text.hex(), message.text))
         return replace(self, answers=self.answers + 1) if message.role == "assistant" else self
 
     def keys_of(self, call_id: str, number: int) -> tuple[Key, ...]:
-        """The keys of a call: its id, and its number within this answer."""
+        """The keys of a call: its id, if no other conversation can have it, and its number within this answer."""
         here: Key = ("signature", self.user_text, self.answers, number)
-        return (("signature", call_id), here) if call_id else (here,)
+        return (("signature", call_id), here) if RANDOM_ID.search(call_id) else (here,)
 
     @property
     def key(self) -> Key:

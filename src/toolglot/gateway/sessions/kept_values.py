@@ -78,7 +78,11 @@ _DECODER: Final = msgspec.msgpack.Decoder(Value)
 
 
 def encode_value(value: object) -> bytes:
-    encoded = _ENCODER.encode(value)
+    return pack(_ENCODER.encode(value))
+
+
+def pack(encoded: bytes) -> bytes:
+    """An encoded value as it is stored: compressed if it is large."""
     if len(encoded) < COMPRESSED_FROM:
         return PLAIN + encoded
     return COMPRESSED + zlib.compress(encoded, 1)
@@ -106,11 +110,14 @@ class KeptValues:
     """Connects the memory with the store. ``shared``: other processes have to find a value as soon as a client may
     refer to it."""
 
-    def __init__(self, memory: TtlStore, store: Store, dropped: Count, *, shared: bool) -> None:
+    def __init__(
+        self, memory: TtlStore, store: Store, dropped: Count, *, shared: bool, secrets: Iterable[str] = ()
+    ) -> None:
         self.memory = memory
         self.store = store
         self.shared = shared
         self._dropped = dropped
+        self._secrets = [secret.encode() for secret in secrets]
         self._queue: deque[tuple[Key, object, int, float]] = deque()
         self._bytes = 0
         self._lock = Lock()  # large requests are processed in threads
@@ -161,7 +168,7 @@ class KeptValues:
             if not self._closing:
                 self._wake.clear()
             while batch := self._take():
-                rows = await offload.run(True, make_rows, batch)
+                rows = await offload.run(True, make_rows, batch, self._secrets)
                 await self._write(rows)
                 self._settled += len(batch)
                 self._note_progress()
@@ -236,12 +243,15 @@ class KeptValues:
             LOG.info("kept values cannot be loaded: %s", getattr(error, "message", "timeout"))
 
 
-def make_rows(batch: Iterable[tuple[Key, object, int, float]]) -> list[KeptValue]:
+def make_rows(batch: Iterable[tuple[Key, object, int, float]], secrets: Iterable[bytes] = ()) -> list[KeptValue]:
+    """The rows of a batch. A value that contains a secret of an upstream stays in memory only."""
     rows: dict[tuple[bytes, bytes], KeptValue] = {}
     for (owner, *rest), value, _, expires in batch:
         assert isinstance(owner, bytes)
-        key = encode_key(tuple(rest))
-        rows[owner, key] = KeptValue(owner=owner, key=key, value=encode_value(value), expires=expires)
+        encoded = _ENCODER.encode(value)
+        if not any(secret in encoded for secret in secrets):
+            key = encode_key(tuple(rest))
+            rows[owner, key] = KeptValue(owner=owner, key=key, value=pack(encoded), expires=expires)
     return list(rows.values())
 
 

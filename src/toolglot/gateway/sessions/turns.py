@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -62,11 +62,23 @@ class ChatTurn:
         at = chain.last_answer
         return None if at is None or at + 2 == len(chain.keys) else chain.keys[at + 1]
 
+    @property
+    def has_context(self) -> bool:
+        """Whether there is a system prompt; tools are described in it."""
+        system, _ = split_context(self.conversation.messages)
+        return any(message.text.strip() for message in system)
+
+    @property
+    def tail(self) -> Sequence[Message]:
+        """The messages after the last answer."""
+        _, dialog = split_context(self.conversation.messages)
+        last = max((at for at, message in enumerate(dialog) if message.role == "assistant"), default=-1)
+        return dialog[last + 1 :]
+
     def make_tail(self, with_context: bool) -> Conversation:
         """The messages after the last answer, behind the system prompt if ``with_context``."""
-        system, dialog = split_context(self.conversation.messages)
-        last = max((at for at, message in enumerate(dialog) if message.role == "assistant"), default=-1)
-        return replace(self.conversation, messages=(*(system if with_context else ()), *dialog[last + 1 :]))
+        system, _ = split_context(self.conversation.messages)
+        return replace(self.conversation, messages=(*(system if with_context else ()), *self.tail))
 
 
 def estimate_tokens(messages: Iterable[Message]) -> int:

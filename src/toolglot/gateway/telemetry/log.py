@@ -50,7 +50,7 @@ class Telemetry:
         self._now = now
         self._clock = clock
         self._log_bodies = log_bodies
-        self._known_secrets = tuple(known_secrets)
+        self._known_secrets = tuple(filter(None, known_secrets))
         self._requests = logging.getLogger(REQUESTS)
         self._bodies = logging.getLogger(BODIES)
         self.metrics = Metrics()
@@ -59,6 +59,7 @@ class Telemetry:
 
     def begin(self, request_id: str, wire: str, owner: bytes = b"", key: str = "") -> RequestRecorder:
         recorder = RequestRecorder(request_id, wire, self._now(), self._clock(), self._clock, owner=owner, key=key)
+        recorder.known_secrets = self._known_secrets
         stores_bodies = self.writer is not None and self.writer.collects_bodies
         if self._log_bodies or stores_bodies:
             recorder.body, recorder.model_text = [], []

@@ -346,7 +346,7 @@ class RecordWriter:
             upstream=record.upstream,
             status=record.status,
             outcome=record.outcome,
-            data=hide(msgspec.json.encode(record).decode(), known).encode(),
+            data=encode_record(record, known),
             bodies={kind: self._redact_body(kind, data, record, known) for kind, data in queued.bodies.items()},
         )
 
@@ -367,6 +367,26 @@ def has_problem(record: Record) -> bool:
     """Whether a request failed, or a call of its answer was repaired, rejected or missed."""
     missed = any(NEAR_MISS in ends for ends in record.outcomes.values())
     return record.outcome != OK or bool(record.rejected or record.repairs) or missed
+
+
+def encode_record(record: Record, known: Sequence[str]) -> bytes:
+    """A record as JSON, without known secrets. They are masked in values only, so that it stays a record."""
+    encoded = msgspec.json.encode(record)
+    if not any(secret.encode() in encoded for secret in known):
+        return encoded
+    fields = {name: hide_all(value, known) for name, value in msgspec.to_builtins(record).items()}
+    return msgspec.json.encode({**fields, "time": record.time})
+
+
+def hide_all(value: object, known: Iterable[str]) -> object:
+    """A value of JSON with secrets masked in all of its texts."""
+    if isinstance(value, str):
+        return hide(value, known)
+    if isinstance(value, list | tuple):
+        return [hide_all(item, known) for item in value]
+    if isinstance(value, dict):
+        return {name: hide_all(item, known) for name, item in value.items()}
+    return value
 
 
 def hide(text: str, known: Iterable[str]) -> str:

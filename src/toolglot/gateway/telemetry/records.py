@@ -207,6 +207,7 @@ class RequestRecorder(msgspec.Struct):
     refused: bool = False
     """Whether the gateway itself refused the request."""
     session: str = ""
+    known_secrets: tuple[str, ...] = ()
     attempts: list[Attempt] = []
     """The requests to upstreams that failed and were sent again."""
     attempt_began: float | None = None
@@ -374,9 +375,14 @@ class RequestRecorder(msgspec.Struct):
         """The client's key, unless it is so short that it may be any text."""
         return (self.key,) if len(self.key) >= SECRET_LENGTH else ()
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The client's key, and the secrets of all upstreams."""
+        return (*self.own_secrets, *self.known_secrets)
+
     def clean(self, text: str) -> str:
         """Text that clients, models or upstreams chose: short, printable and without secrets."""
-        for secret in self.own_secrets:
+        for secret in self.secrets:
             text = text.replace(secret, MASK)
         return redact_printable(text)
 

@@ -53,7 +53,7 @@ class ChatClient:
         self.source = source
         self.make_headers = make_headers
         self.blocked_until: dict[str, float] = {}
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.tasks: set[asyncio.Task[object]] = set()
         self.cleanup: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -193,18 +193,20 @@ class ChatClient:
 
     async def fetch_models(self, upstream: Upstream, client_key: str) -> list[dict[str, Any]]:
         """The models of a stateful upstream. Raises: UpstreamError."""
+        self.check_circuit(upstream)
         chat = all_wires()[upstream.wire].chat
         assert chat is not None
         async with self.open(chat, chat.list_models, upstream, client_key) as received:
             return chat.read_models(await received.read())
 
-    async def call(self, chat: ChatProtocol, call: ChatCall, upstream: Upstream, client_key: str = "") -> None:
-        """Send a request whose answer does not matter."""
+    async def call(self, chat: ChatProtocol, call: ChatCall, upstream: Upstream, client_key: str = "") -> bool:
+        """Send a request for which no client waits. Returns whether the upstream accepted it."""
         try:
             async with asyncio.timeout(BACKGROUND_SECONDS), self.open(chat, call, upstream, client_key) as received:
-                await received.read()
+                return received.status < 400 and chat.read_error(await received.read()) is None
         except (ToolglotError, TimeoutError) as error:
             LOG.info("%s %s failed: %s", call.method, call.path, getattr(error, "code", "timeout"))
+            return False
 
     async def delete_chats(self, chats: Iterable[Chat]) -> None:
         """Delete chats of upstreams that are still configured."""
@@ -212,10 +214,12 @@ class ChatClient:
         for one in chats:
             upstream = known.get(one.account.partition("/")[0])
             chat = all_wires()[upstream.wire].chat if upstream else None
-            if upstream is not None and chat is not None:
-                await self.call(chat, chat.delete(one.id), upstream)
+            if upstream is None or chat is None:
+                continue
+            if not await self.call(chat, chat.delete(one.id), upstream):
+                LOG.warning("chat %s of upstream %r could not be deleted in the account", one.id, upstream.name)
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, object]) -> None:
         """Run in the background, even if the request is cancelled."""
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
