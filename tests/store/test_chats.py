@@ -51,6 +51,15 @@ async def test_a_node_is_claimed_once(place: Place) -> None:
         assert [found.node.answer for found in await store.find_nodes([b"k"])] == [b"two"]
 
 
+async def test_the_newest_of_many_equal_nodes_are_found(place: Place) -> None:
+    async with place.opened() as store:
+        names = [f"s{at:03}" for at in range(40)]
+        for name in names:
+            await store.add_session(session(name), [node(b"k", name), node(name.encode(), name)])
+        found = await store.find_nodes([b"none", *(name.encode() for name in names[:100]), b"k"])
+        assert [one.node.session for one in found] == [*names, *reversed(names[-16:])]
+
+
 async def test_one_of_many_claims_wins(place: Place) -> None:
     async with place.opened() as one, place.opened() as two:
         await one.add_session(session(), [node(b"k")])

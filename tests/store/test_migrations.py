@@ -28,6 +28,7 @@ NODE = """
 ROWS: dict[int, Sequence[Query]] = {
     1: (Query(SESSION, (b"anna",)), Query(RECORD, (b"anna", b"{}"))),
     2: (Query(CHAT, (b"anna",)), Query(NODE, (b"k", b""))),
+    3: (),
 }
 """Rows as each version had them, beside those of the versions before: literally, so that they never change."""
 

@@ -181,7 +181,7 @@ async def test_old_rows_are_pruned(place: Place) -> None:
     async with place.opened() as store:
         for at in range(450):
             name = f"{at:04}"
-            await store.add_session(session(name, used=float(at)), [node(b"n", name)])
+            await store.add_session(session(name, used=float(at)), [node(name.encode(), name)])
         await store.add_records(
             [record(f"{at:04}", session="", time=float(at), bodies={"model": b"b"}) for at in range(450)]
         )
@@ -192,7 +192,8 @@ async def test_old_rows_are_pruned(place: Place) -> None:
         assert await store.prune(records_before=401.0, sessions_before=403.0, max_bytes=1 << 30) == 1 + 401 + 402
         assert ids(await store.list_records(None, ALL)) == [f"{at:04}" for at in range(449, 400, -1)]
         assert ids(await store.list_sessions(None, 1000)) == [*(f"{at:04}" for at in range(449, 402, -1)), "0003"]
-        assert len(await store.find_nodes([b"n"])) == 48
+        nodes = await store.find_nodes([f"{at:04}".encode() for at in range(450)])
+        assert [one.node.session for one in nodes] == ["0003", *(f"{at:04}" for at in range(403, 450))]
         assert await store.prune(records_before=0, sessions_before=0, max_bytes=1 << 30) == 0
 
 

@@ -205,7 +205,7 @@ class Store(Protocol):
     # -- chain nodes and chats -----------------------------------------------------------------------------------------
 
     async def find_nodes(self, keys: Sequence[bytes]) -> list[FoundNode]:
-        """All nodes with one of these keys, in the order of ``keys``, the newest first for each key."""
+        """The nodes with one of these keys, in the order of ``keys``; for each key the 16 newest, newest first."""
         ...
 
     async def add_nodes(self, nodes: Sequence[ChainNode]) -> None:

@@ -34,6 +34,9 @@ RECORD: Final = tuple(name for name in RecordRow.__struct_fields__ if name != "b
 SESSION: Final = SessionRow.__struct_fields__
 CHAT: Final = Chat.__struct_fields__
 NODE: Final = ChainNode.__struct_fields__
+NODES_PER_KEY: Final = 16
+"""How many nodes of one key are found, the newest first: any number of conversations begins alike."""
+KEYS_PER_QUERY: Final = 64
 NODE_KEY: Final = "key, session, coalesce(chat, ''), message"
 KEPT: Final = KeptValue.__struct_fields__
 FAILURE: Final = FailureRow.__struct_fields__
@@ -152,8 +155,16 @@ def delete_session(owner: bytes | None, session_id: str) -> Steps[list[Chat] | N
 def find_nodes(keys: Sequence[bytes]) -> Steps[list[FoundNode]]:
     node = ", ".join("coalesce(nodes.chat, '')" if name == "chat" else f"nodes.{name}" for name in NODE)
     chat = ", ".join(f"chats.{name}" for name in CHAT)
-    sql = f"SELECT nodes.number, {node}, {chat} FROM nodes LEFT JOIN chats ON chats.id = nodes.chat WHERE nodes.key"
-    rows = yield from select_in(sql, keys)
+    latest = f"SELECT * FROM nodes WHERE key = {{key}} ORDER BY number DESC LIMIT {NODES_PER_KEY}"
+    rows: list[Row] = []
+    wanted = list(dict.fromkeys(keys))
+    for start in range(0, len(wanted), KEYS_PER_QUERY):
+        part = wanted[start : start + KEYS_PER_QUERY]
+        part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))  # few different statements
+        selects = (f"SELECT * FROM ({latest.format(key=f'${at}')}) AS key_{at}" for at in range(1, len(part) + 1))
+        union = " UNION ".join(selects)
+        joined = f"({union}) AS nodes LEFT JOIN chats ON chats.id = nodes.chat"
+        rows += yield Query(f"SELECT nodes.number, {node}, {chat} FROM {joined}", tuple(part))
     places = {key: place for place, key in reversed(list(enumerate(keys)))}
     found = []
     for _, *fields in sorted(rows, key=lambda row: (places[row[1]], -row[0])):
