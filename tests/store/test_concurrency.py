@@ -47,20 +47,21 @@ async def test_one_failure_does_not_reach_the_others(place: Place) -> None:
 
 
 async def test_cancelled_callers_leave_the_store_usable(place: Place) -> None:
-    choose = random.Random(1)
+    choose, keys = random.Random(1), [b"%d" % at for at in range(20)]
     async with place.opened() as store:
         await store.add_session(session(), [])
         for _ in range(10):
             tasks = [
-                asyncio.create_task(store.add_session(session(f"x{at}"), [node(b"k", f"x{at}")])) for at in range(20)
+                asyncio.create_task(store.add_session(session(f"x{at}"), [node(b"%d" % at, f"x{at}")]))
+                for at in range(20)
             ]
-            tasks += [asyncio.create_task(store.find_nodes([b"k"])) for _ in range(20)]  # type: ignore[arg-type]
+            tasks += [asyncio.create_task(store.find_nodes(keys)) for _ in range(20)]  # type: ignore[arg-type]
             await asyncio.sleep(choose.random() * 0.01)
             for task in choose.sample(tasks, 30):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         await store.check()
-        found = {one.node.session for one in await store.find_nodes([b"k"])}
+        found = {one.node.session for one in await store.find_nodes(keys)}
         assert found == {row.id for row in await store.list_sessions(None, 100)} - {"s1"}
 
 
