@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
 from support.stores import Place, chat, node, record, session, store_fails
 
-from toolglot.store import postgres, sqlite
+from toolglot.store import migrations, postgres, sqlite
 from toolglot.store.interface import RecordQuery
 from toolglot.store.migrations import list_migrations, migrate
 from toolglot.store.sql import Engine, Query, Steps
@@ -129,3 +130,12 @@ async def test_a_migration_that_fails_changes_nothing(place: Place) -> None:
     await asyncio.sleep(1.1)
     await store.check()
     await store.close()
+
+
+def test_other_files_beside_the_migrations_do_not_count() -> None:
+    """Python puts its compiled modules there."""
+    folder = Path(migrations.__file__).parent
+    before = {engine.name: list_migrations(engine) for engine in ENGINES}
+    (folder / "__pycache__").mkdir(exist_ok=True)
+    migrations._load.cache_clear()
+    assert {engine.name: list_migrations(engine) for engine in ENGINES} == before

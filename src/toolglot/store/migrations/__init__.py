@@ -23,8 +23,8 @@ def list_migrations(engine: Engine) -> dict[int, list[str]]:
 def _load(engine_name: str) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for file in sorted(files(__name__).iterdir(), key=lambda file: file.name):
-        name, *only, ending = file.name.split(".")
-        if ending == "sql" and only in ([], [engine_name]):
+        name, *only = file.name.removesuffix(".sql").split(".")
+        if file.name.endswith(".sql") and only in ([], [engine_name]):
             found.setdefault(int(name.partition("_")[0]), []).extend(_split(file.read_text("utf-8")))
     return found
 
