@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from support.chat_lab import Client, Lab, make_call, make_tool
+from support.gateway import gateway
 
+from toolglot.config import Secret
 from toolglot.server.upstream import chats
 from toolglot.sim.answer import Answer
 from toolglot.sim.qwen_web.errors import ERRORS, RISK_PAGES
@@ -215,3 +218,25 @@ def test_every_attempt_is_recorded(tmp_path: Path) -> None:
         assert sum(attempt["duration"] for attempt in record["attempts"]) <= record["duration"] + 0.001
 
     play(lab, test)
+
+
+@pytest.mark.parametrize("path", ["/api/v2/chats/new", "/api/v2/chat/completions"])
+@pytest.mark.parametrize("status", [200, 401, 500])
+def test_an_upstream_that_repeats_its_token_reveals_nothing(path: str, status: int) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        if not request.path.endswith(path):
+            return web.json_response({"success": True, "data": {"id": "c-1"}})
+        details = f"bad {request.headers['Authorization']}"
+        body = {"success": False, "data": {"code": "Unauthorized", "details": details}}
+        return web.json_response(body, status=status)
+
+    async def run() -> None:
+        app = web.Application()
+        app.router.add_post("/{path:.*}", answer)
+        upstream = {"wire": "qwen_web", "accept_terms": True, "api_key": Secret("planted-token-4711")}
+        async with gateway(app=app, upstream=upstream) as gate:
+            refused = await gate.ask({"model": "m", "messages": [{"role": "user", "content": "Hi"}]})
+            assert refused.status == 401 and b"bad " in refused.body
+            assert b"planted-token-4711" not in refused.body
+
+    asyncio.run(asyncio.wait_for(run(), 60))

@@ -176,7 +176,15 @@ def make_printable(text: str) -> str:
     return short if short.isprintable() else "".join(char if char.isprintable() else "?" for char in short)
 
 
+def mask(text: str, secrets: Iterable[str]) -> str:
+    """The text with known secrets masked, and nothing else changed."""
+    for secret in secrets:
+        if secret in text:
+            text = text.replace(secret, MASK)
+    return text
+
+
 @lru_cache(maxsize=1024)
 def redact_printable(text: str) -> str:
-    """The same, redacted. Cached: model names, tool names and most notes recur with every request."""
+    """Short, printable and redacted text. Cached: model names, tool names and most notes recur with every request."""
     return make_printable(redact(text))

@@ -27,10 +27,6 @@ class Source:
     def new_call_id(self) -> str:
         return f"call_{self.token()}"
 
-    def new_session_id(self) -> str:
-        """A session id; ids sort by time."""
-        return f"ses_{int(self.now() * 1000):012x}{self.token()[:12]}"
-
     def uuid(self) -> str:
         """A random UUID (version 4)."""
         return str(UUID(bytes=blake2b(self.token().encode(), digest_size=16).digest(), version=4))

@@ -93,7 +93,7 @@ class Gateway:
         store = telemetry.writer.store if telemetry.writer is not None else None
         secret = make_chain_secret(settings) if store is not None else b""
         self.context = GatewayContext(settings, self.source, self.capabilities, secret)
-        index = ChatIndex(store, self.source.now, self.source.new_session_id, self.source.token())
+        index = ChatIndex(store, self.source.now, self.source.token)
         self.chats = ChatClient(settings, self.pool, index, self.source, self.upstream_headers)
         self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=True)
         self.draining = False

@@ -26,8 +26,8 @@ from typing import Final
 from msgspec import Struct
 
 from toolglot.core.errors import StoreError
-from toolglot.gateway.sessions.naming import find_session, make_session
-from toolglot.gateway.sessions.turns import ChatTurn
+from toolglot.gateway.sessions.naming import find_session, make_session, make_session_id
+from toolglot.gateway.sessions.turns import ChatTurn, estimate_tokens
 from toolglot.store.interface import ChainNode, Chat, FoundNode, Store
 
 LOG = logging.getLogger("toolglot.sessions")
@@ -72,13 +72,11 @@ class ChatPolicy(Struct, frozen=True, kw_only=True):
 class ChatIndex:
     """The chats of all stateful upstreams. ``holder`` names this process in leases."""
 
-    def __init__(
-        self, store: Store | None, now: Callable[[], float], new_session_id: Callable[[], str], holder: str
-    ) -> None:
+    def __init__(self, store: Store | None, now: Callable[[], float], token: Callable[[], str]) -> None:
         self.store = store
         self.now = now
-        self.new_session_id = new_session_id
-        self.holder = holder
+        self.token = token
+        self.holder = token()
         self.unused_until = 0.0
         """The store has failed and is not asked before this time: a request must not wait for every failure."""
 
@@ -144,7 +142,7 @@ class ChatIndex:
             return
         try:
             if not place.session:
-                place.session = self.new_session_id()
+                place.session = make_session_id(now, self.token())
                 await self.store.add_session(make_session(session, place.session, now), ())
             chat = Chat(
                 id=chat_id, account=turn.account, session=place.session, owner=session.owner, created=now, used=now
@@ -169,7 +167,7 @@ class ChatIndex:
         if self.store is None or session is None or place.token is None or not answer.response_id:
             return False
         key, digest = session.chain.extend(answer.message)
-        size = place.size + len("".join(answer.texts)) // 4
+        size = place.size + estimate_tokens([answer.message])
         nodes = [
             ChainNode(
                 key=key,

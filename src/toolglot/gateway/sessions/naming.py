@@ -24,13 +24,13 @@ UNANSWERED = bytes(HASH_BYTES)
 async def name_session(turn: SessionTurn, store: Store, now: float, new_id: Callable[[], str], *, failed: bool) -> str:
     """The id of the session of a request that has ended; a new session if there is none. ``failed``: the request got
     no answer. Raises: StoreError."""
-    node = ChainNode(key=turn.chain.end, session="", answer=UNANSWERED if failed else b"")
-    session = await find_session(turn, store)
-    if session:
-        await store.add_nodes([_with_session(node, session)])
-        return session
-    session = new_id()
-    await store.add_session(make_session(turn, session, now), [_with_session(node, session)])
+    known = await find_session(turn, store)
+    session = known or new_id()
+    node = ChainNode(key=turn.chain.end, session=session, answer=UNANSWERED if failed else b"")
+    if known:
+        await store.add_nodes([node])
+    else:
+        await store.add_session(make_session(turn, session, now), [node])
     return session
 
 
@@ -53,6 +53,11 @@ async def _belongs(found: FoundNode, answer: bytes, store: Store) -> bool:
     return not node.answer and not node.chat and answer != UNANSWERED and await store.claim_node(node, answer)
 
 
+def make_session_id(now: float, token: str) -> str:
+    """A session id; ids sort by time. ``token`` makes it unique."""
+    return f"ses_{int(now * 1000):012x}{token[:12]}"
+
+
 def make_session(turn: SessionTurn, session: str, now: float) -> SessionRow:
     return SessionRow(
         id=session,
@@ -64,7 +69,3 @@ def make_session(turn: SessionTurn, session: str, now: float) -> SessionRow:
         upstream=turn.upstream,
         client_session=turn.client_session,
     )
-
-
-def _with_session(node: ChainNode, session: str) -> ChainNode:
-    return ChainNode(key=node.key, session=session, answer=node.answer)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from toolglot.clients.session_ids import find_session_id
 from toolglot.config import SECRET_LENGTH
 from toolglot.core.conversation import Conversation
-from toolglot.core.redaction import MASK, redact_printable
+from toolglot.core.redaction import mask, redact_printable
 from toolglot.gateway.context import GatewayContext, IncomingRequest
 from toolglot.gateway.routing import Route
 from toolglot.gateway.sessions.chain import hash_texts, make_chain, split_context
@@ -35,9 +35,7 @@ def recognise(
 
 def _hide(text: str, secrets: Iterable[str]) -> str:
     """A name that the client chose, for the store: clients may put a key anywhere."""
-    for secret in secrets:
-        text = text.replace(secret, MASK)
-    return redact_printable(text)
+    return redact_printable(mask(text, secrets))
 
 
 def make_chat_turn(turn: SessionTurn | None, route: Route, client_key: str, conversation: Conversation) -> ChatTurn:

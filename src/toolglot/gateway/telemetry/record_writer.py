@@ -27,8 +27,8 @@ from toolglot.config.rollout import NEAR_MISS
 from toolglot.config.store_settings import BODIES_ALL, BODIES_OFF
 from toolglot.core import offload
 from toolglot.core.errors import StoreError
-from toolglot.core.redaction import MASK, redact, redact_document, redact_stream
-from toolglot.gateway.sessions.naming import name_session
+from toolglot.core.redaction import mask, redact, redact_document, redact_stream
+from toolglot.gateway.sessions.naming import make_session_id, name_session
 from toolglot.gateway.sessions.turns import SessionTurn
 from toolglot.gateway.telemetry.metrics import Metrics
 from toolglot.gateway.telemetry.records import BODY_LENGTH, Record, RequestRecorder
@@ -163,7 +163,7 @@ class RecordWriter:
         return f"rec_{self._last_id:014x}{token_hex(8)}"
 
     def _new_session_id(self) -> str:
-        return f"ses_{int(self._now() * 1000):012x}{token_hex(6)}"
+        return make_session_id(self._now(), token_hex(6))
 
     def _choose_bodies(self, recorder: RequestRecorder, record: Record) -> Mapping[str, bytes]:
         if self._settings.bodies != BODIES_ALL and not has_problem(record):
@@ -337,12 +337,12 @@ class RecordWriter:
         known += [escaped for text in known if (escaped := json.dumps(text)[1:-1]) != text]
         return RecordRow(
             id=queued.id,
-            request_id=hide(record.request_id, known),
+            request_id=mask(record.request_id, known),
             owner=queued.owner,
             session=record.session,
             time=queued.time,
             wire=record.wire,
-            model=hide(record.model, known),
+            model=mask(record.model, known),
             upstream=record.upstream,
             status=record.status,
             outcome=record.outcome,
@@ -374,27 +374,19 @@ def encode_record(record: Record, known: Sequence[str]) -> bytes:
     encoded = msgspec.json.encode(record)
     if not any(secret.encode() in encoded for secret in known):
         return encoded
-    fields = {name: hide_all(value, known) for name, value in msgspec.to_builtins(record).items()}
+    fields = {name: mask_all(value, known) for name, value in msgspec.to_builtins(record).items()}
     return msgspec.json.encode({**fields, "time": record.time})
 
 
-def hide_all(value: object, known: Iterable[str]) -> object:
+def mask_all(value: object, known: Iterable[str]) -> object:
     """A value of JSON with secrets masked in all of its texts."""
     if isinstance(value, str):
-        return hide(value, known)
+        return mask(value, known)
     if isinstance(value, list | tuple):
-        return [hide_all(item, known) for item in value]
+        return [mask_all(item, known) for item in value]
     if isinstance(value, dict):
-        return {name: hide_all(item, known) for name, item in value.items()}
+        return {name: mask_all(item, known) for name, item in value.items()}
     return value
-
-
-def hide(text: str, known: Iterable[str]) -> str:
-    """Mask known secrets."""
-    for secret in known:
-        if secret in text:
-            text = text.replace(secret, MASK)
-    return text
 
 
 async def call_store(call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:

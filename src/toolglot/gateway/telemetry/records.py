@@ -29,7 +29,7 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
-from toolglot.core.redaction import MASK, redact_printable
+from toolglot.core.redaction import mask, redact_printable
 from toolglot.gateway.sessions.turns import SessionTurn
 from toolglot.store.interface import ABANDONED, FAILED, OK, REFUSED
 
@@ -382,9 +382,7 @@ class RequestRecorder(msgspec.Struct):
 
     def clean(self, text: str) -> str:
         """Text that clients, models or upstreams chose: short, printable and without secrets."""
-        for secret in self.secrets:
-            text = text.replace(secret, MASK)
-        return redact_printable(text)
+        return redact_printable(mask(text, self.secrets))
 
     def end_attempt(self, error: str) -> None:
         """The request to the upstream failed, and another one follows."""

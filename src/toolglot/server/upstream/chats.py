@@ -21,7 +21,7 @@ from toolglot.gateway.sessions.chats import LEASE_SECONDS, ChatIndex, ChatPlace,
 from toolglot.gateway.sessions.turns import ChatTurn, estimate_tokens
 from toolglot.server.http_request import Request, Response
 from toolglot.server.responder import Responder
-from toolglot.server.upstream.pool import ConnectionPool
+from toolglot.server.upstream.pool import ConnectionPool, PendingRequest
 from toolglot.store.interface import Chat
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ChatCall, ChatFault, ChatPosition, ChatProtocol
@@ -141,7 +141,10 @@ class ChatClient:
         async with self.leased(place):
             try:
                 if not place.chat_id:
-                    created = await self.create_chat(chat, upstream, request.key, turn.conversation.model)
+                    try:
+                        created = await self.create_chat(chat, upstream, request.key, turn.conversation.model)
+                    except UpstreamResponseError as error:
+                        raise responder.redact_error(error) from None
                     await self.index.register(place, turn, created)
                 recorder.session = place.session
                 body = self.encode(exchange, chat, place)
@@ -177,7 +180,9 @@ class ChatClient:
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
-    def open(self, chat: ChatProtocol, call: ChatCall, upstream: Upstream, client_key: str, chat_id: str = "") -> Any:
+    def open(
+        self, chat: ChatProtocol, call: ChatCall, upstream: Upstream, client_key: str, chat_id: str = ""
+    ) -> PendingRequest:
         headers = self.make_headers(upstream, client_key)
         headers |= chat.headers(chat_id, self.source.uuid, self.source.now())
         url = upstream.endpoint(call.path, "")
