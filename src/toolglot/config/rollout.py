@@ -21,13 +21,14 @@ from typing import Any, Final
 from toolglot.core.conversation import Conversation, Image, Message
 from toolglot.core.events import Reason
 
-READING, RESCUE, XML, SHELL, EDITING = "reading", "rescue", "xml", "shell", "editing"
+READING, RESCUE, XML, SHELL, EDITING, RECOVERY = "reading", "rescue", "xml", "shell", "editing", "recovery"
 TRANSFORMATIONS: Final[Mapping[str, str]] = {
     READING: "describe tools as text in the prompt, and parse calls from text",
     RESCUE: "parse calls that leak into the text of a model with native tools",
     XML: "for XML clients: render all calls as the XML that they parse",
     SHELL: "parse shell code blocks as calls",
     EDITING: "translate editing tools to those that the model was trained on",
+    RECOVERY: "ask the model again if its call is defective",
 }
 """All transformations of an answer, by the names used in settings, records and metrics."""
 

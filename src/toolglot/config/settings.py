@@ -16,6 +16,7 @@ from toolglot.clients.toolsets import TOOLSET_NAMES as EDITING
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.argument_escaping import GUARD_OPTIONS
 from toolglot.config.keys import KeyHash
+from toolglot.config.recovery_settings import RecoverySettings
 from toolglot.config.rollout import FULL, TRANSFORMATIONS, Live, Plan, Rollout
 from toolglot.config.store_settings import StoreSettings
 from toolglot.config.upstreams import Upstream
@@ -248,6 +249,7 @@ class RolloutSettings:
     xml: Plan | None = setting(OWN_PLAN, TRANSFORMATIONS["xml"])
     shell: Plan | None = setting(OWN_PLAN, TRANSFORMATIONS["shell"])
     editing: Plan | None = setting(OWN_PLAN, TRANSFORMATIONS["editing"])
+    recovery: Plan | None = setting(OWN_PLAN, TRANSFORMATIONS["recovery"])
 
     def as_rollout(self) -> Rollout:
         own = {name: plan for name in TRANSFORMATIONS if (plan := getattr(self, name)) is not None}
@@ -305,6 +307,7 @@ class Settings:
     tool_calling: ToolCallingSettings = ToolCallingSettings()
     reading: ReadingSettings = ReadingSettings()
     patterns: PatternSettings = PatternSettings()
+    recovery: RecoverySettings = RecoverySettings()
     clients: ClientSettings = ClientSettings()
     limits: LimitSettings = LimitSettings()
     rollout: RolloutSettings = RolloutSettings()
@@ -396,6 +399,7 @@ SECTIONS: Final[Mapping[str, type]] = {
     "tool_calling": ToolCallingSettings,
     "reading": ReadingSettings,
     "patterns": PatternSettings,
+    "recovery": RecoverySettings,
     "clients": ClientSettings,
     "limits": LimitSettings,
     "rollout": RolloutSettings,
@@ -405,6 +409,7 @@ TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": ModelSetting
 PREFIXES: Final = {
     "tool_calling": "tool_calling_",
     "patterns": "patterns_",
+    "recovery": "recovery_",
     "limits": "limit_",
     "rollout": "rollout_",
     "store": "store_",
