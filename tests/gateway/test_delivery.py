@@ -11,7 +11,8 @@ from support.wiring import call
 
 import toolglot
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta, check_order
-from toolglot.gateway.delivery import Delivery, DeliveryPlan
+from toolglot.gateway.delivery import Delivery
+from toolglot.gateway.delivery_plan import DeliveryPlan
 from toolglot.gateway.telemetry.log import Telemetry
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}

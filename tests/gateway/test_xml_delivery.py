@@ -22,7 +22,7 @@ from toolglot.core.events import (
     TextDelta,
 )
 from toolglot.core.schema.toolset import compile_tools
-from toolglot.gateway.delivery import DeliveryPlan
+from toolglot.gateway.delivery_plan import DeliveryPlan
 from toolglot.gateway.telemetry.records import RequestRecorder
 from toolglot.gateway.xml_delivery import XmlDelivery
 

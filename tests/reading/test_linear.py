@@ -21,7 +21,8 @@ from toolglot.clients.xml.history_parser import parse_history
 from toolglot.clients.xml.prompt_parser import parse_prompt
 from toolglot.core.conversation import Conversation, Message, Role, Text, Tool, ToolCall, ToolResult
 from toolglot.core.events import TextDelta
-from toolglot.gateway.delivery import Delivery, DeliveryPlan
+from toolglot.gateway.delivery import Delivery
+from toolglot.gateway.delivery_plan import DeliveryPlan
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.gateway.tool_results import match_results
 from toolglot.prompting.conversation import render_as_text

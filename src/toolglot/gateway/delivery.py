@@ -42,6 +42,7 @@ from toolglot.core.events import (
     TextDelta,
 )
 from toolglot.dialects.event_buffer import MESSAGE_BREAK
+from toolglot.gateway.delivery_plan import DEFAULT_PLAN, DeliveryPlan
 from toolglot.gateway.outcomes import (
     CUT_CALL,
     DELTAS,
@@ -61,48 +62,6 @@ DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
 READ, NATIVE = "read", "native"
 THINKING = "<think>\n"
 SHELL_FENCE = "shell_fence"
-ANY_CALL = ToolChoice()
-
-
-class DeliveryPlan(Struct, frozen=True, kw_only=True):
-    """How a response is delivered.
-
-    ``names`` maps the upstream's tool names to the client's. ``break_character`` was put into marks of the prompt and
-    is removed again. ``choice`` and ``single`` limit the calls that the client takes: upstreams may ignore them.
-    ``streamed``: parts of a call are sent before it is complete. ``secrets`` are redacted in failures. ``native``: the
-    upstream supports tools. ``on_failure`` is called when the upstream fails, with whether anything was sent.
-    ``successes`` are finish reasons that need an answer. ``max_argument_bytes`` limits the arguments of one call (0: no
-    limit). ``only_last``: a call in the text counts only if no text follows. ``reports_rejected``: rejected calls are
-    passed on, because the receiver decides what becomes of them.
-    """
-
-    names: Mapping[str, str] = {}
-    break_character: str = ""
-    choice: ToolChoice = ANY_CALL
-    single: bool = False
-    streamed: bool = True
-    secrets: tuple[str, ...] = ()
-    native: bool = False
-    on_failure: Callable[[Failed, bool], None] | None = None
-    successes: tuple[str, ...] = SUCCESS_REASONS
-    max_argument_bytes: int = 0
-    only_last: bool = False
-    reports_rejected: bool = False
-
-
-DEFAULT_PLAN = DeliveryPlan()
-
-
-class EventDelivery(Protocol):
-    """Turns the events of an upstream into those of the client. ``over``: the rest of the response is ignored."""
-
-    recorder: RequestRecorder
-    plan: DeliveryPlan
-    over: bool
-
-    def deliver(self, events: Iterable[Event]) -> list[Event]: ...
-
-    def set_observer(self, observer: Callable[[Iterable[Event]], None]) -> None: ...
 
 
 class Delivery:
@@ -125,6 +84,8 @@ class Delivery:
         """Whether any event was delivered."""
         self.has_answer = False
         """Whether more than white space, reasoning and calls was delivered."""
+        self.has_near_miss = False
+        """Whether text was meant as a call and could not be read as one."""
         self.forbidden: list[str] = []
         """Names of native calls that the client does not take."""
         self.malformed: list[str] = []
@@ -335,8 +296,9 @@ class Delivery:
         if live and streamed:
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
             self.partly_sent.append(event)
+            self.mark_rejected(event, self.open_calls[READ, event.index or 0], out)
             return
-        raw = event.raw
+        raw, index = event.raw, None
         if not streamed:
             raw = self.quote(event.span) if event.span else raw
             index = None if event.index is None else self.open_calls.pop((READ, event.index), None)
@@ -345,7 +307,12 @@ class Delivery:
                 return
         if event.reason not in DROPPED and raw:
             self.rejected.append(event)
+            self.mark_rejected(replace(event, raw=self.remove_breaks(raw)), index, out)
             out.append(TextDelta(self.remove_breaks(raw)))
+
+    def mark_rejected(self, event: CallRejected, index: int | None, out: list[Event]) -> None:
+        if self.plan.marks_rejected:
+            out.append(replace(event, index=index))
 
     def reject_native(self, event: CallRejected, out: list[Event]) -> None:
         """The arguments of a native call are not JSON. The client has them as they came; the response's end fails."""
@@ -353,6 +320,8 @@ class Delivery:
         if number is None:  # it was not delivered at all
             return
         self.recorder.observe(event)
+        if cut or not self.plan.reports_rejected:
+            self.mark_rejected(replace(event, tool=event.tool or self.recorder.open.get(number)), number, out)
         if not self.plan.reports_rejected:
             (self.cut if cut else self.malformed).append(self.recorder.open.pop(number, ""))
         elif not cut:  # the receiver, which renders the call, rejects it
@@ -400,7 +369,9 @@ class Delivery:
     def explain_rejected(self, out: list[Event]) -> None:
         """Append a note on which calls were not made, and why."""
         cut = () if self.plan.streamed else dict.fromkeys((*self.cut, *self.unended))
-        notes = [*map(describe_rejection, self.rejected), *(CUT_CALL.format(tool=name) for name in cut)]
+        explain = self.plan.explain
+        rejected = [explain(self.rejected)] if explain and self.rejected else map(describe_rejection, self.rejected)
+        notes = [*rejected, *(CUT_CALL.format(tool=name) for name in cut)]
         if notes:
             gap = MESSAGE_BREAK if self.has_answer or any(map(is_answer, out)) else ""
             out.append(TextDelta(f"{gap}({' '.join(notes)})"))
@@ -459,6 +430,7 @@ class Delivery:
             self.recorder.note_left_as_text(dialect, reason)
         for dialect in reader.missed:
             self.recorder.note_near_miss(dialect)
+        self.has_near_miss = bool(reader.missed)
         if self.plan.only_last and has_text_after_call(self.deferred or ()):
             self.reader = reader
             self.revert_to_text(out)

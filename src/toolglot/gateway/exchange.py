@@ -24,7 +24,7 @@ from toolglot.clients.xml.session import XmlSession, detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
 from toolglot.core.conversation import Conversation, ProviderPart, Tool, ToolChoice
-from toolglot.core.errors import RequestError, ToolglotError, UpstreamResponseError
+from toolglot.core.errors import ClientError, RequestError, ToolglotError, UpstreamResponseError
 from toolglot.core.events import Event, Failed
 from toolglot.core.offload import LARGE_REQUEST
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
@@ -34,6 +34,8 @@ from toolglot.gateway.capabilities.profiles import REASONING_MISSING
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.experiment import Experiment
 from toolglot.gateway.outcomes import UNFINISHED, describe_failure, redact_failure
+from toolglot.gateway.recovery.attempts import Recovery, Step
+from toolglot.gateway.recovery.hooks import prepare_recovery
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT, CapabilitiesUnknown, Route, choose_route
 from toolglot.gateway.sessions.client_state import ClientState
 from toolglot.gateway.sessions.kept_reasoning import KEEP_SIGNED, Keeping, TurnKey
@@ -62,8 +64,8 @@ class Exchange(Struct, eq=False):
     client has received something. ``may_use_text``: it may be sent as text if native tools fail. ``remaining_events``
     yields, at the end of a relayed response, the events that the recorder has not seen. ``session_turn`` recognises the
     conversation; ``chat_turn`` is set, instead of ``upstream_body``, if the upstream is stateful. ``before_end`` are
-    called and awaited before the client gets the end of the response. ``keeps_values``: later requests may need
-    something of this one.
+    called and awaited before the client gets the end of the response. ``recovery`` is set if the model may be asked
+    again because its call is defective. ``keeps_values``: later requests may need something of this one.
     """
 
     wire: Wire
@@ -97,6 +99,17 @@ class Exchange(Struct, eq=False):
     session_turn: SessionTurn | None = None
     chat_turn: ChatTurn | None = None
     before_end: list[Callable[[], Awaitable[None]]] = []
+    recovery: Recovery | None = None
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether the answer was defective, and the model has to be asked again."""
+        return self.recovery is not None and self.recovery.defect is not None
+
+    @property
+    def is_retry(self) -> bool:
+        """Whether the model was asked again because its answer was defective."""
+        return self.recovery is not None and self.recovery.attempts > 1
 
     @property
     def keeps_values(self) -> bool:
@@ -155,6 +168,8 @@ class Exchange(Struct, eq=False):
         Returns whether there is a new request to send."""
         fallback, self.fallback = self.fallback, None
         kind = self._judge(error)
+        if self.recovery is not None:
+            self.recovery.delivery = None
         if kind == REASONING_MISSING and self.route.tool_mode is NATIVE:
             self._learn(kind, error)
             again = fallback is not None and request_encoding.encode_with_reasoning(self, fallback)
@@ -176,6 +191,39 @@ class Exchange(Struct, eq=False):
         self.quotations = _find_quotations(self, fallback)
         _drop_messages(self)
         return True
+
+    def ask_again(self) -> None:
+        """Encode the request again, with what was wrong with the answer."""
+        assert self.recovery is not None
+        defect, step = self.recovery.begin_attempt()
+        self.recorder.end_attempt(str(defect.kind))
+        self.fallback = None
+        if step is Step.FALLBACK:
+            self._switch_model(self.recovery.settings.fallback_model)
+        self.upstream_body = request_encoding.encode_retry(self, self.recovery.conversation, defect, step)
+        if self.chat_turn is not None:
+            self.chat_turn.may_retry = False
+        _drop_messages(self)
+
+    def _switch_model(self, name: str) -> None:
+        """Send the next request to another model, if there is one of this name."""
+        assert self.recovery is not None
+        conversation = replace(self.recovery.conversation, model=name)
+        try:
+            route = choose_route(conversation, self.settings, self.context.capabilities, client=self.route.client)
+            if isinstance(route, CapabilitiesUnknown):  # there is no time to ask the upstream
+                client = self.route.client
+                route = choose_route(conversation, self.settings, self.context.capabilities, "text", client)
+        except ClientError as error:
+            self.recorder.notes.append(f"the fallback model is not asked: {error.message}")
+            return
+        assert isinstance(route, Route)
+        self.route = self.experiment.enter(route)
+        self.upstream_wire = all_wires()[route.upstream.wire]
+        self.same_wire = self.wire.name == self.upstream_wire.name
+        self.chat_turn = None
+        _record_route(self)
+        self.recovery.conversation = _cross_wires(self, conversation)
 
     def check_failure(self, event: Failed, sent: bool) -> None:
         """A response failed while it was read. Raises the failure if the client has received nothing of it and the
@@ -284,6 +332,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     if exchange.may_use_text or request_encoding.may_lack_reasoning(exchange, conversation):
         exchange.fallback = conversation
     exchange.quotations = _find_quotations(exchange, conversation)
+    exchange.recovery = prepare_recovery(exchange, conversation)
     recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)
     if client_request.may_be_referenced:
         exchange.client_request = state.store_answer(client_request, body)

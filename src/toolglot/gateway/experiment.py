@@ -20,7 +20,7 @@ from toolglot.config.rollout import DRY_RUN, ON, READING, RESCUE, SHELL, XML, Ar
 from toolglot.core.conversation import Conversation
 from toolglot.core.events import Event
 from toolglot.core.options import Options
-from toolglot.gateway.delivery import EventDelivery
+from toolglot.gateway.delivery_plan import EventDelivery
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT, Route, ToolMode
 from toolglot.gateway.telemetry.records import SHELL_DIALECT, RequestRecorder
 from toolglot.wires.protocol import ResponseDecoder

@@ -11,17 +11,24 @@ bytes end.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from toolglot.core.events import Event, Started, TextDelta
-from toolglot.gateway.delivery import Delivery
 from toolglot.wires.protocol import ResponseDecoder
+
+
+class Observed(Protocol):
+    """A delivery that says whether it has delivered anything."""
+
+    @property
+    def has_output(self) -> bool: ...
 
 
 class Passthrough:
     """The bytes of one response. ``position`` is where the bytes that passed end; ``unsent`` are the delivered events
     whose bytes wait."""
 
-    def __init__(self, decoder: ResponseDecoder, delivery: Delivery) -> None:
+    def __init__(self, decoder: ResponseDecoder, delivery: Observed) -> None:
         self.decoder = decoder
         self.delivery = delivery
         self.used = False

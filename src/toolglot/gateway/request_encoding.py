@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from toolglot.clients import toolsets
 from toolglot.clients.xml.argument_escaping import GUARDED_TOOLS
 from toolglot.config.rollout import EDITING
-from toolglot.core.conversation import Conversation, Tool, ToolChoice
+from toolglot.core.conversation import Conversation, Message, Tool, ToolChoice
 from toolglot.gateway.capabilities.profiles import REASONING_RETURNED, SIGNED_CALLS, STREAM_ONLY, Rule
 from toolglot.gateway.capabilities.workarounds import adapt_reasoning, enforce_call, restrict_tools
+from toolglot.gateway.recovery.attempts import AnswerDefect, Step
+from toolglot.gateway.recovery.retry_messages import append_messages, make_retry_messages
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT
 from toolglot.gateway.sessions.kept_reasoning import Keeping, find_turn, restore
 from toolglot.gateway.sessions.recognition import make_chat_turn
@@ -22,6 +24,10 @@ from toolglot.wires.translation import rename_tools
 
 if TYPE_CHECKING:
     from toolglot.gateway.exchange import Exchange
+
+OTHER_DIALECT: Final = "hermes"
+SECOND_DIALECT: Final = "qwen3_coder"
+"""The dialects that a model is asked to use if it cannot write its own."""
 
 
 def encode(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
@@ -58,21 +64,57 @@ def _find_mapping(exchange: Exchange, conversation: Conversation) -> toolsets.To
     return mapping
 
 
-def encode_as_text(exchange: Exchange, conversation: Conversation, body: bytes = b"") -> bytes:
+def encode_as_text(
+    exchange: Exchange, conversation: Conversation, body: bytes = b"", more: tuple[Message, ...] = ()
+) -> bytes:
     """The request with tools and calls as text. The prompt of an XML client has them as text already, so it goes on
-    unchanged unless its tools are mapped to others or the upstream needs examples."""
+    unchanged unless its tools are mapped to others or the upstream needs examples. ``more`` are messages that are text
+    already."""
     session, route = exchange.xml_session, exchange.route
     if session is not None and not route.upstream.coached and exchange.mapping is None:
         if body and exchange.same_wire and not route.extra:
             return _adapt_model(exchange, conversation, body)
-        return _encode_for_wire(exchange, conversation)
+        return _encode_for_wire(exchange, _append(conversation, more))
     conversation = _match_results(exchange, session.to_native(conversation) if session else conversation)
     if route.tool_mode is RELAY:  # past calls are rendered, no tools are taught
         conversation = replace(conversation, tools=(), choice=ToolChoice())
     prompted = exchange.prompted = _render_prompt(exchange, conversation)
     exchange.recorder.notes += prompted.notes
     exchange.tools, exchange.names = _list_readable(exchange, prompted.tools), prompted.names
-    return _encode_for_wire(exchange, prompted.conversation)
+    return _encode_for_wire(exchange, _append(prompted.conversation, more))
+
+
+def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerDefect, step: Step) -> bytes:
+    """The request that asks the model again, because its answer was defective."""
+    route = exchange.route
+    if step is Step.DIALECT and exchange.xml_session is None:
+        other = OTHER_DIALECT if route.dialect != OTHER_DIALECT else SECOND_DIALECT
+        dialect = route.dialect if route.tool_mode is NATIVE else other
+        exchange.route = route = replace(route, tool_mode=TEXT, dialect=dialect)
+        exchange.recorder.mode, exchange.recorder.dialect = str(TEXT), dialect
+    native = route.tool_mode is NATIVE
+    if step is Step.ONE_TOOL and exchange.xml_session is None:
+        conversation = _offer_one(conversation, exchange.names.get(defect.tool, defect.tool), native)
+    more = make_retry_messages(defect, exchange.tools, None if native else route.dialect)
+    if not native or exchange.upstream_wire.chat is not None:
+        return encode_as_text(exchange, conversation, more=more)
+    conversation = _append(conversation, more)
+    if exchange.same_wire and exchange.xml_session is None and exchange.mapping is None:
+        matched = _match_results(exchange, _restore_reasoning(exchange, conversation))
+        return _encode_for_wire(exchange, _apply_workarounds(exchange, matched))
+    return _encode_natively(exchange, conversation)
+
+
+def _append(conversation: Conversation, more: tuple[Message, ...]) -> Conversation:
+    return replace(conversation, messages=append_messages(conversation.messages, more)) if more else conversation
+
+
+def _offer_one(conversation: Conversation, name: str, native: bool) -> Conversation:
+    """The conversation with one tool to choose from, if the client offers it."""
+    tools = tuple(tool for tool in conversation.tools if tool.name == name)
+    if not tools:
+        return conversation
+    return replace(conversation, choice=ToolChoice.one(name)) if native else replace(conversation, tools=tools)
 
 
 def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedConversation:

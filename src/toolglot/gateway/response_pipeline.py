@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from toolglot.clients.toolsets import ResponseMapper
@@ -23,10 +24,12 @@ from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, F
 from toolglot.core.options import Options
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.context import GatewayContext, IncomingRequest
-from toolglot.gateway.delivery import Delivery, DeliveryPlan, EventDelivery
+from toolglot.gateway.delivery import Delivery
+from toolglot.gateway.delivery_plan import DeliveryPlan, EventDelivery
 from toolglot.gateway.exchange import Exchange, Prepared, prepare
 from toolglot.gateway.experiment import DryRun
 from toolglot.gateway.outcomes import describe_failure, find_emptiness, redact_failure
+from toolglot.gateway.recovery.hooks import explain_to_client, holds_calls, open_recovery
 from toolglot.gateway.routing import NATIVE, RELAY, Route, takes_one_call
 from toolglot.gateway.sessions.kept_reasoning import ReasoningCollector
 from toolglot.gateway.telemetry.log import RequestRecorder
@@ -60,10 +63,11 @@ def make_identity(exchange: Exchange) -> ResponseIdentity:
 # -- whole responses ---------------------------------------------------------------------------------------------------
 
 
-def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
+def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes | None:
     """Convert a whole response. ``streamed``: the upstream sent a stream although none was requested.
 
-    Raises: ToolglotError if the response is no answer.
+    Returns: the client's response, or None if the model has to be asked again. Raises: ToolglotError if the response is
+    no answer.
     """
     wire, new_id = exchange.upstream_wire, exchange.source.new_call_id
     body = body.removeprefix(BOM)
@@ -79,16 +83,39 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     if exchange.chat_turn is not None:
         exchange.chat_turn.answer.observe(events)
     delivered = deliver_whole(open_delivery(exchange, streamed=False), events)
-    for step in open_steps(exchange, streamed=False):
-        delivered = step.feed(delivered)
-    if delivered and isinstance(delivered[-1], Failed):
-        raise describe_failure(delivered[-1])
-    complete = _drop_unfinished(delivered)
+    if exchange.recovery is not None:
+        exchange.recovery.delivered += delivered
+        if exchange.asks_again:
+            return None
+        delivered = exchange.recovery.delivered
+    complete = _complete(exchange, delivered)
     healthy = exchange.may_pass_through and whole.tidy and _fits_client(whole, exchange.client_request)
     if healthy and _join_text(events) == _join_text(complete) and _is_utf8(body):
         keep_for_reference(exchange, whole)
         return body
     return exchange.wire.encode_response(complete, make_identity(exchange), exchange.client_request)
+
+
+def settle_whole(exchange: Exchange) -> bytes:
+    """The whole response if the model could not be asked again. Raises: ToolglotError if there is no answer."""
+    assert exchange.recovery is not None
+    complete = _complete(exchange, exchange.recovery.delivered + settle_answer(exchange))
+    return exchange.wire.encode_response(complete, make_identity(exchange), exchange.client_request)
+
+
+def settle_answer(exchange: Exchange) -> list[Event]:
+    """The end of the first answer of a model that could not be asked again."""
+    assert exchange.recovery is not None and exchange.recovery.delivery is not None
+    return exchange.recovery.delivery.settle()
+
+
+def _complete(exchange: Exchange, delivered: list[Event]) -> list[Event]:
+    """The events of a whole response, after all steps. Raises: ToolglotError if it failed."""
+    for step in open_steps(exchange, streamed=False):
+        delivered = step.feed(delivered)
+    if delivered and isinstance(delivered[-1], Failed):
+        raise describe_failure(delivered[-1])
+    return _drop_unfinished(delivered)
 
 
 def deliver_whole(delivery: EventDelivery, events: Sequence[Event]) -> list[Event]:
@@ -215,23 +242,42 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
     dry_run = recorder is not exchange.recorder
     session = None if route.tool_mode is RELAY else exchange.xml_session
     reader = _open_reader(exchange, route, dry_run) if _reads_calls(exchange, route) else None
-    plan = DeliveryPlan(
+    plan, recovery = _make_plan(exchange, route, dry_run, streamed), None if dry_run else exchange.recovery
+    if recovery is not None and recovery.delivery is not None:
+        recovery.delivery.begin_attempt(reader, plan)
+        return recovery.delivery
+    if session is None:
+        delivery = Delivery(reader, recorder, plan)
+        if recovery is None:
+            return delivery
+        recovery.delivery = open_recovery(exchange, recovery, delivery)
+        return recovery.delivery
+    mapper = ResponseMapper(exchange.mapping, recorder.notes, shown=shorten_arguments) if exchange.mapping else None
+    recover = partial(open_recovery, exchange, recovery) if recovery else None
+    rendered = XmlDelivery(session.make_renderer(plan.native), reader, recorder, plan, mapper, recover)
+    if recovery is not None:
+        recovery.delivery = rendered
+    return rendered
+
+
+def _make_plan(exchange: Exchange, route: Route, dry_run: bool, streamed: bool) -> DeliveryPlan:
+    recovery = None if dry_run else exchange.recovery
+    holds = streamed and recovery is not None and holds_calls(exchange)
+    return DeliveryPlan(
         names=exchange.names,
         break_character=exchange.prompted.break_character if exchange.prompted else "",
         choice=_limit_choice(exchange),
         single=takes_one_call(exchange.client_request.conversation, exchange.settings),
-        streamed=streamed and not exchange.wire.sends_whole_calls,
+        streamed=streamed and not exchange.wire.sends_whole_calls and not holds,
         secrets=exchange.secrets,
         native=route.tool_mode is NATIVE,
         on_failure=exchange.check_failure if _may_ask_again(exchange, route) and not dry_run else None,
         successes=exchange.wire.success_reasons,
         max_argument_bytes=exchange.settings.tool_calling.max_parameter_bytes,
         only_last=route.detected,
+        marks_rejected=recovery is not None,
+        explain=explain_to_client(exchange) if recovery is not None else None,
     )
-    if session is None:
-        return Delivery(reader, recorder, plan)
-    mapper = ResponseMapper(exchange.mapping, recorder.notes, shown=shorten_arguments) if exchange.mapping else None
-    return XmlDelivery(session.make_renderer(plan.native), reader, recorder, plan, mapper)
 
 
 def _may_ask_again(exchange: Exchange, route: Route) -> bool:

@@ -13,6 +13,7 @@ from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.outcomes import describe_failure
 from toolglot.gateway.passthrough import Passthrough
+from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
 from toolglot.gateway.relay import RelayedStream
 from toolglot.gateway.response_pipeline import (
     keep_for_reference,
@@ -20,6 +21,7 @@ from toolglot.gateway.response_pipeline import (
     observe_upstream,
     open_delivery,
     open_steps,
+    settle_answer,
 )
 from toolglot.wires.sse import escape_line_breaks
 
@@ -54,13 +56,26 @@ class TranslatedStream:
     def restart(self) -> None:
         """Another response replaces the first one; what the client has received remains valid."""
         exchange = self.exchange
+        if exchange.recovery is not None:
+            exchange.recovery.delivery = None
         self.decoder = exchange.upstream_wire.open_decoder(exchange.source.new_call_id)
         self.delivery = delivery = open_delivery(exchange, streamed=True)
         self.deliver_events = observe_upstream(exchange, delivery)
         self.steps = open_steps(exchange, streamed=True)
         self.passthrough: Passthrough | None = None
-        if exchange.may_pass_through and isinstance(delivery, Delivery):
+        if exchange.may_pass_through and isinstance(delivery, Delivery | CheckedDelivery):
             self.passthrough = Passthrough(self.decoder, delivery)
+
+    def begin_attempt(self) -> None:
+        """The model was asked again: its next answer continues this one."""
+        exchange = self.exchange
+        self.decoder = exchange.upstream_wire.open_decoder(exchange.source.new_call_id)
+        self.delivery = open_delivery(exchange, streamed=True)
+        self.deliver_events = observe_upstream(exchange, self.delivery)
+
+    def settle(self) -> bytes:
+        """The model could not be asked again: the end of its first answer."""
+        return escape_line_breaks(self.encoder.write(self.run_steps(settle_answer(self.exchange))))
 
     @property
     def over(self) -> bool:
@@ -99,7 +114,7 @@ class TranslatedStream:
         """Convert a whole body although a stream was requested. Raises ToolglotError if it is no answer."""
         exchange = self.exchange
         delivered = self.deliver(exchange.upstream_wire.decode_response(body, exchange.source.new_call_id).events)
-        if isinstance(delivered[-1], Failed):
+        if delivered and isinstance(delivered[-1], Failed):
             raise describe_failure(delivered[-1])
         return escape_line_breaks(self.encoder.write(delivered))
 
@@ -118,7 +133,9 @@ class TranslatedStream:
         return self.encoder.heartbeat()
 
     def deliver(self, events: list[Event]) -> list[Event]:
-        delivered = self.deliver_events(events)
+        return self.run_steps(self.deliver_events(events))
+
+    def run_steps(self, delivered: list[Event]) -> list[Event]:
         for step in self.steps:
             delivered = step.feed(delivered)
         return delivered

@@ -37,6 +37,7 @@ from toolglot.gateway.capabilities.profiles import (
     Rule,
 )
 from toolglot.gateway.capabilities.workarounds import quirk_fields
+from toolglot.gateway.recovery.recent_defects import RecentDefects
 from toolglot.gateway.sessions.ttl_store import TtlStore
 from toolglot.reading.reader import dialect_index
 from toolglot.wires import all_wires
@@ -122,6 +123,7 @@ class Capabilities:
         self.store = TtlStore(now) if store is None else store  # an empty store is falsy
         self._rules: dict[tuple[str, str], tuple[Rule, float]] = {}
         self._guesses: dict[tuple[str, str], Rule] = {}
+        self.recent_defects = RecentDefects(now)
 
     def find_rule(self, upstream: Upstream, model: str) -> Rule | CapabilitiesUnknown:
         """The rule for a model, unless the upstream has to be asked first."""

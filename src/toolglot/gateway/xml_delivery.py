@@ -23,7 +23,9 @@ from toolglot.core.events import (
     Span,
     TextDelta,
 )
-from toolglot.gateway.delivery import Delivery, DeliveryPlan
+from toolglot.gateway.delivery import Delivery
+from toolglot.gateway.delivery_plan import DeliveryPlan
+from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
 
@@ -46,12 +48,15 @@ class XmlDelivery:
         recorder: RequestRecorder,
         plan: DeliveryPlan,
         mapper: ResponseMapper | None = None,
+        recover: Callable[[Delivery], CheckedDelivery] | None = None,
     ) -> None:
-        """``mapper`` turns calls to mapped tools into calls to the client's own tools."""
+        """``mapper`` turns calls to mapped tools into calls to the client's own tools. ``recover`` makes a delivery
+        that may need several attempts."""
         self.renderer = renderer
         self.recorder = recorder
         self.plan = replace(plan, streamed=False, reports_rejected=True)
-        self.delivery = Delivery(reader, recorder, self.plan)
+        inner = Delivery(reader, recorder, self.plan)
+        self.delivery: Delivery | CheckedDelivery = recover(inner) if recover else inner
         self.mapper = mapper
         self.fences = FencedCalls(renderer.client)
         self.calls: list[Event] = []
@@ -60,12 +65,29 @@ class XmlDelivery:
 
     def set_observer(self, observer: Callable[[Iterable[Event]], None]) -> None:
         """Show the events, with calls out of their fences, to a dry run as well."""
-        self.delivery.observer = observer
+        self.delivery.set_observer(observer)
+
+    def begin_attempt(self, reader: Reader | None, plan: DeliveryPlan) -> None:
+        """The model was asked again; its next answer goes on here."""
+        assert isinstance(self.delivery, CheckedDelivery)
+        self.plan = replace(plan, streamed=False, reports_rejected=True)
+        self.delivery.begin_attempt(reader, self.plan)
+        self.fences = FencedCalls(self.renderer.client)
+        self.calls, self.over = [], False
+
+    def settle(self) -> list[Event]:
+        """No attempt has succeeded: the end of the first answer, which stands."""
+        assert isinstance(self.delivery, CheckedDelivery)
+        return self.render(self.delivery.settle())
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client receives for these events of the upstream."""
         delivered = self.delivery.deliver(list(self.remove_fences(events)))
         self.over = self.delivery.over
+        return self.render(delivered)
+
+    def render(self, delivered: list[Event]) -> list[Event]:
+        """The events with calls as the client's XML."""
         if self.mapper is not None:
             delivered = self.mapper.feed(delivered)
         if self.fences.before and not any(map(self.is_fenced, delivered)):

@@ -246,11 +246,19 @@ class Gateway:
         try:
             while True:
                 try:
-                    return await self.send_upstream(request, exchange, responder)
+                    response = await self.send_upstream(request, exchange, responder)
                 except UpstreamError as error:
+                    if exchange.is_retry:
+                        exchange.recorder.notes.append(f"the model could not be asked again: {error.code}")
+                        return responder.settle()
                     if not await offload.run(exchange.is_large, exchange.fall_back, error):
                         raise
                     responder.restart()
+                    continue
+                if not exchange.asks_again:
+                    return response
+                await offload.run(exchange.is_large, exchange.ask_again)
+                responder.begin_attempt()
         except ToolglotError as error:
             responder.fail(error)
         except asyncio.CancelledError:
@@ -270,7 +278,8 @@ class Gateway:
         if exchange.chat_turn is not None:
             log_body = partial(self.telemetry.body, exchange.recorder, "upstream_request")
             response = await self.chats.answer(request, exchange, responder, log_body)
-            exchange.conclude()
+            if not exchange.asks_again:
+                exchange.conclude()
             return response
         upstream = exchange.route.upstream
         headers = self.upstream_headers(upstream, request.key, request.id)
@@ -282,7 +291,8 @@ class Gateway:
             "POST", exchange.address, upstream, headers, exchange.take_upstream_body()
         ) as received:
             response = await responder.answer(received)
-        exchange.conclude()
+        if not exchange.asks_again:
+            exchange.conclude()
         return response
 
     async def open_exchange(

@@ -88,13 +88,27 @@ class Responder:
         error.kind = redact_code(error.kind, secrets) or None
         return error
 
-    async def answer_whole(self, response: UpstreamResponse) -> Response:
+    async def answer_whole(self, response: UpstreamResponse) -> Response | None:
         streamed = await response.is_streamed(self.exchange.upstream_wire.stream_type)
         body = await response.read()
-        body = await offload.run(len(body) >= offload.LARGE_ANSWER, answers.reply, self.exchange, body, streamed)
+        out = await offload.run(len(body) >= offload.LARGE_ANSWER, answers.reply, self.exchange, body, streamed)
+        if out is None:  # the model is asked again
+            return None
         await self.run_before_end()
+        return self.respond(out)
+
+    def respond(self, body: bytes) -> Response:
         self.recorder.count_bytes(body)
         return Response(body, headers=self.headers(whole=True))
+
+    def settle(self) -> Response | None:
+        """Answer with the first attempt: the model could not be asked again."""
+        if not self.exchange.streamed:
+            return self.respond(answers.settle_whole(self.exchange))
+        assert isinstance(self.stream, TranslatedStream)
+        self.begin()
+        self.end(self.stream.settle())
+        return None
 
     async def answer_stream_from_whole(self, response: UpstreamResponse) -> None:
         """Answer a streaming request from a complete upstream response."""
@@ -103,8 +117,18 @@ class Responder:
         body = await response.read()
         out = await offload.run(len(body) >= offload.LARGE_ANSWER, stream.convert_whole, body)
         self.begin()
-        await self.run_before_end()
-        self.end(out)
+        await self.end_unless_asked_again(out)
+
+    async def end_unless_asked_again(self, out: bytes) -> None:
+        """Write the end of the stream, or what came of it before the model is asked again."""
+        if not self.exchange.asks_again:
+            await self.run_before_end()
+            self.begin()
+            self.end(out)
+        elif out:
+            self.begin()
+            self.recorder.count_bytes(out)
+            self.request.write(out)
 
     async def run_before_end(self) -> None:
         for call in tuple(self.exchange.before_end):
@@ -120,10 +144,7 @@ class Responder:
             self.fail(error)
             return
         if not self.request.response_complete:
-            tail = self.tail or stream.close()
-            await self.run_before_end()
-            self.begin()
-            self.end(tail)
+            await self.end_unless_asked_again(self.tail or stream.close())
         if not response.ended:
             await response.drain_tail()
 
@@ -135,7 +156,7 @@ class Responder:
             out = feed(chunk)
             if stream.over:
                 self.tail = out + stream.close()
-                if not self.exchange.before_end:
+                if not self.exchange.before_end and not self.exchange.asks_again:
                     self.end(self.tail)
                 response.stop()
                 return False
@@ -159,6 +180,12 @@ class Responder:
             self.recorder.error = error.code
         self.end(stream.fail(error))
 
+    def begin_attempt(self) -> None:
+        """The model is asked again; its next answer continues the stream."""
+        self.tail = b""
+        if isinstance(self.stream, TranslatedStream):
+            self.stream.begin_attempt()
+
     def restart(self) -> None:
         """Reset the stream: the upstream is asked again."""
         if isinstance(self.stream, TranslatedStream):
@@ -178,6 +205,7 @@ class Responder:
             headers["x-toolglot-dialect"] = (recorder.read_as or [route.dialect])[0]
         if whole:
             headers["x-toolglot-repairs"] = ",".join(recorder.repairs)
+            headers["x-toolglot-attempts"] = str(len(recorder.attempts) + 1)
         return headers
 
     def begin(self) -> None:

@@ -315,6 +315,25 @@ class RequestRecorder(msgspec.Struct):
         else:
             self.count_native(reason.value)
 
+    def withdraw_call(self, name: str, dialect: str) -> None:
+        """A complete call that was observed is not delivered."""
+        self.calls -= 1
+        if name in self.tools:
+            del self.tools[len(self.tools) - 1 - self.tools[::-1].index(name)]
+        self._count_again(dialect, -1)
+
+    def restore_call(self, name: str, dialect: str) -> None:
+        """A call that was withdrawn is delivered after all."""
+        self.calls += 1
+        self.tools.append(name)
+        self._count_again(dialect, 1)
+
+    def _count_again(self, dialect: str, times: int) -> None:
+        if self.mode == NATIVE_CALLS and not dialect:
+            self.count(NATIVE_CALLS, SUCCESS, times)
+        elif dialect and (transformation := self.transformation(dialect)) != XML:
+            self.count(transformation, SUCCESS, times)
+
     def count_native(self, outcome: str = SUCCESS) -> None:
         """Count a call that an upstream with native tools started; dry runs do not count."""
         if self.mode == NATIVE_CALLS and not self.is_dry_run:
@@ -340,6 +359,8 @@ class RequestRecorder(msgspec.Struct):
         if times:
             ends = self.outcomes.setdefault(transformation, {})
             ends[outcome] = ends.get(outcome, 0) + times
+            if not ends[outcome]:
+                del ends[outcome]
 
     def start_dry_run(self, mode: str, client: str = "") -> RequestRecorder:
         """A recorder for what would be delivered; its result becomes the field ``would`` of the record."""
@@ -385,10 +406,11 @@ class RequestRecorder(msgspec.Struct):
         return redact_printable(mask(text, self.secrets))
 
     def end_attempt(self, error: str) -> None:
-        """The request to the upstream failed, and another one follows."""
+        """The request to the upstream failed, or its answer was defective, and another one follows."""
         now = self.clock()
         self.attempts.append(self._describe_attempt(error, now))
-        self.attempt_began = now
+        self.attempt_began, self.error = now, ""
+        self.open.clear()
 
     def _describe_attempt(self, error: str, now: float) -> Attempt:
         began = self.began if self.attempt_began is None else self.attempt_began

@@ -1,0 +1,1 @@
+"""Asks a model again when its answer was defective, and keeps past turns acceptable to strict upstreams."""

@@ -1,0 +1,188 @@
+"""The attempts of one exchange: what was wrong with an answer, and whether and how the model is asked again.
+
+Strategy. Only a detected defect leads to another request, and only within the limits of the settings. The steps form a
+ladder: the model is told what was wrong, then it is offered only the tool it meant, then it gets another dialect. The
+last request goes to the fallback model, if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from toolglot.config import RecoverySettings
+from toolglot.config.rollout import DRY_RUN, ON, RECOVERY, Arm
+from toolglot.core.conversation import Conversation, ToolCall
+from toolglot.core.events import CallRejected, Event, Reason, Usage
+from toolglot.gateway.delivery_plan import DeliveryPlan, EventDelivery
+from toolglot.gateway.telemetry.log import RequestRecorder
+from toolglot.reading.reader import Reader
+
+DEFECTIVE: Final = frozenset(
+    {
+        Reason.MALFORMED,
+        Reason.UNKNOWN_TOOL,
+        Reason.MISSING_ARGUMENT,
+        Reason.DUPLICATE_ARGUMENT,
+        Reason.INVALID_VALUE,
+        Reason.TRUNCATED,
+        Reason.FORBIDDEN,
+    }
+)
+"""Reasons for which the model can write a better call. Quotations, further calls and results that it made up are left
+out on purpose, and so are calls that the settings do not admit."""
+
+
+class DefectKind(StrEnum):
+    """What was wrong with an answer; the names are used in records and metrics."""
+
+    REJECTED = "rejected_call"
+    INVALID = "invalid_arguments"
+    UNKNOWN = "unknown_tool"
+    NEAR_MISS = "near_miss"
+    EMPTY = "empty_answer"
+    NARRATED = "narrated_stop"
+
+
+WORDS_ONLY: Final = (DefectKind.NARRATED, DefectKind.NEAR_MISS)
+"""Answers that stand as they are unless the next attempt makes a call."""
+CALL_DEFECTS: Final = (DefectKind.REJECTED, DefectKind.INVALID, DefectKind.UNKNOWN)
+
+
+class AnswerDefect(Struct, frozen=True, kw_only=True):
+    """A defective answer. ``text`` is the model's own; ``rejected`` are its defective calls, and ``calls`` those of
+    them that were native. ``accepted``: it also made calls that the client has."""
+
+    kind: DefectKind
+    text: str = ""
+    rejected: tuple[CallRejected, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    accepted: bool = False
+
+    @property
+    def tool(self) -> str:
+        """The tool of the first defective call, or an empty text."""
+        return next((event.tool for event in self.rejected if event.tool), "")
+
+
+class Step(StrEnum):
+    """How the model is asked again."""
+
+    FEEDBACK = "feedback"
+    ONE_TOOL = "one_tool"
+    DIALECT = "dialect"
+    FALLBACK = "fallback_model"
+
+
+LADDER: Final = (Step.FEEDBACK, Step.ONE_TOOL, Step.DIALECT)
+
+
+class RecoverableDelivery(EventDelivery, Protocol):
+    """A delivery that goes on with the next attempt."""
+
+    def begin_attempt(self, reader: Reader | None, plan: DeliveryPlan) -> None: ...
+
+    def settle(self) -> list[Event]: ...
+
+
+class Recovery:
+    """The attempts of one exchange. ``conversation`` is what the client asked; ``defect`` is set while another request
+    has to be sent because of it. ``delivery`` continues the same answer over all attempts."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        settings: RecoverySettings,
+        recorder: RequestRecorder,
+        arm: Arm,
+        on_defect: Callable[[], None],
+    ) -> None:
+        """``on_defect`` is called when a call is defective."""
+        self.conversation = conversation
+        self.settings = settings
+        self.recorder = recorder
+        self.arm = arm
+        self.on_defect = on_defect
+        self.attempts = 1
+        self.defect: AnswerDefect | None = None
+        self.delivery: RecoverableDelivery | None = None
+        self.delivered: list[Event] = []
+        """What the attempts of an answer that is sent whole have delivered so far."""
+        self.usage: Usage | None = None
+
+    @property
+    def behind_result(self) -> bool:
+        """Whether the conversation ends with the result of a tool."""
+        messages = self.conversation.messages
+        return bool(messages) and messages[-1].role == "tool"
+
+    def take(self, defect: AnswerDefect) -> bool:
+        """Whether the model is asked again because of this defect. Counts it in any case."""
+        recorder, settings = self.recorder, self.settings
+        if self.arm is DRY_RUN:
+            recorder.notes.append(f"recovery would ask again: {defect.kind}")
+            recorder.count(RECOVERY, defect.kind)
+        if self.arm is not ON or settings.feedback_only or self.attempts > settings.retries:
+            return False
+        if recorder.clock() - recorder.began > settings.seconds:
+            recorder.notes.append("the model is not asked again: too much time has passed (recovery.seconds)")
+            return False
+        if settings.tokens and self.usage is not None and self.usage.total_tokens > settings.tokens:
+            recorder.notes.append("the model is not asked again: too many tokens were used (recovery.tokens)")
+            return False
+        self.defect = defect
+        return True
+
+    def begin_attempt(self) -> tuple[AnswerDefect, Step]:
+        """The next attempt begins. Returns the defect and the step with which the model is asked again."""
+        defect, self.defect = self.defect, None
+        assert defect is not None
+        step = self._choose_step(defect)
+        self.attempts += 1
+        self.recorder.notes.append(f"asked again ({step}): {defect.kind} {defect.tool}".rstrip())
+        return defect, step
+
+    def _choose_step(self, defect: AnswerDefect) -> Step:
+        if self.settings.fallback_model and self.attempts >= self.settings.retries:
+            return Step.FALLBACK
+        if defect.kind not in CALL_DEFECTS:
+            return Step.FEEDBACK
+        return LADDER[min(self.attempts, len(LADDER)) - 1]
+
+    def end(self, succeeded: bool) -> None:
+        """The last attempt has ended."""
+        if self.attempts > 1:
+            self.recorder.count(RECOVERY, "success" if succeeded else "failed")
+
+
+def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+    """The sum of the tokens of two attempts."""
+    if one is None or other is None:
+        return one or other
+    return Usage(
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        total_tokens=one.total_tokens + other.total_tokens,
+        reported=_add_counts(one.reported, other.reported),
+    )
+
+
+def _add_counts(one: object, other: object) -> dict[str, object]:
+    """Two usage objects as upstreams report them, with their numbers added; anything else is the later one's."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return dict(other) if isinstance(other, dict) else {}
+    added: dict[str, object] = {**one, **other}
+    for name in one.keys() & other.keys():
+        before, after = one[name], other[name]
+        if isinstance(before, dict):
+            added[name] = _add_counts(before, after)
+        elif _is_count(before) and _is_count(after):
+            added[name] = before + after
+    return added
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

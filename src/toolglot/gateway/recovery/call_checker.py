@@ -1,0 +1,34 @@
+"""Checks complete calls against the tools that the client offers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from toolglot.core.conversation import Tool
+from toolglot.core.events import Defect, Reason
+from toolglot.core.schema.validation import find_argument_defects
+
+MAX_LISTED: Final = 20
+
+
+class ToolCallChecker:
+    """``tools`` are those on offer, by the names that the client knows; ``others`` are further names that may be
+    called."""
+
+    def __init__(self, tools: Mapping[str, Tool], others: Collection[str] = ()) -> None:
+        self.tools = tools
+        self.others = others
+
+    def knows(self, name: str) -> bool:
+        return name in self.tools or name in self.others
+
+    def find_defects(self, name: str, arguments: str) -> tuple[Defect, ...]:
+        """What is wrong with a complete call; empty if nothing is."""
+        tool = self.tools.get(name)
+        if tool is not None:
+            return find_argument_defects(tool, arguments)
+        if name in self.others:
+            return ()
+        known = ", ".join([*self.tools][:MAX_LISTED])
+        return (Defect(reason=Reason.UNKNOWN_TOOL, where="tool", found=repr(name), expected=f"one of {known}"),)

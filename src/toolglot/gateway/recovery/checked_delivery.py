@@ -1,0 +1,431 @@
+"""Delivers an answer that may need several attempts: defective calls are held back, and the next attempt goes on.
+
+Strategy. From the first defect on, nothing more of an answer is sent: its *tail* waits. At the end of the answer the
+model is either asked again, and the tail is kept in case that no attempt succeeds, or the tail is sent. Text of a
+further attempt waits as well: it is dropped if a call follows, because the client has the text of the first attempt,
+and is the answer if none does.
+
+A streamed call is sent while it arrives, unless the model is known to make defective ones. What was sent of a call
+cannot be retracted: a corrected call goes on where it stopped if it begins the same way, else the answer fails. Calls
+of further attempts are sent complete. A call that the client has already is not sent twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from msgspec.structs import replace
+
+from toolglot.config.recovery_settings import AS_TEXT
+from toolglot.core.conversation import ToolCall
+from toolglot.core.events import (
+    CallArguments,
+    CallEnded,
+    CallRejected,
+    CallStarted,
+    Defect,
+    Event,
+    Failed,
+    Finished,
+    Reason,
+    TextDelta,
+)
+from toolglot.dialects.event_buffer import MESSAGE_BREAK
+from toolglot.gateway.delivery import Delivery
+from toolglot.gateway.delivery_plan import DeliveryPlan
+from toolglot.gateway.outcomes import DELTAS, describe_rejection
+from toolglot.gateway.recovery.attempts import (
+    CALL_DEFECTS,
+    DEFECTIVE,
+    WORDS_ONLY,
+    AnswerDefect,
+    DefectKind,
+    Recovery,
+    add_usage,
+)
+from toolglot.gateway.recovery.extension import extend_arguments
+from toolglot.gateway.telemetry.log import RequestRecorder
+from toolglot.reading.reader import Reader
+
+FAILURES: Final = {
+    "empty_answer": DefectKind.EMPTY,
+    "malformed_call": DefectKind.REJECTED,
+    "refused_call": DefectKind.REJECTED,
+    "truncated_call": DefectKind.REJECTED,
+    "forbidden_call": DefectKind.REJECTED,
+}
+"""Failures of an answer that another attempt may avoid, by their codes."""
+FINAL_REASONS: Final = ("length", "content_filter")
+"""Finish reasons of answers that the model would not end differently."""
+LAST_PIECES: Final = 1000
+"""How many pieces of text are searched for an announcement."""
+ARGUMENTS: Final = "{gap}({why} Its arguments were:)\n\n{arguments}"
+
+
+class CallChecker(Protocol):
+    """Checks calls against the tools on offer."""
+
+    def knows(self, name: str) -> bool: ...
+
+    def find_defects(self, name: str, arguments: str) -> tuple[Defect, ...]: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A call in progress. ``held``: nothing of it is sent before it is complete. ``number`` is its number for the
+    client, negative as long as nothing of it was sent."""
+
+    event: CallStarted
+    held: bool
+    number: int = -1
+    fragments: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.fragments)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What makes two calls the same."""
+        try:
+            return self.event.name, json.dumps(json.loads(self.arguments), sort_keys=True)
+        except (ValueError, RecursionError):
+            return self.event.name, self.arguments
+
+
+class CheckedDelivery:
+    """The delivery of one answer, made of one or more attempts.
+
+    ``announces`` says whether a text without a call announces one. ``holds``: streamed calls are held until they are
+    complete and checked.
+    """
+
+    def __init__(
+        self,
+        delivery: Delivery,
+        recovery: Recovery,
+        checker: CallChecker,
+        announces: Callable[[str], bool],
+        *,
+        holds: bool,
+    ) -> None:
+        self.recovery = recovery
+        self.recorder: RequestRecorder = delivery.recorder
+        self.checker = checker
+        self.announces = announces
+        self.holds = holds or not delivery.plan.streamed
+        self.first_defect: AnswerDefect | None = None
+        """The defect of the first attempt; None during that attempt."""
+        self.first_tail: list[Event] = []
+        """The end of the first attempt, which is sent if no other attempt succeeds."""
+        self.started = 0
+        """How many calls were sent, whole or in part."""
+        self.delivered: set[tuple[str, str]] = set()
+        """The complete calls that the client has."""
+        self.partial: _Call | None = None
+        """The call of which only a part was sent."""
+        self.has_text = False
+        self.observer: Callable[[Iterable[Event]], None] | None = None
+        self._begin(delivery)
+
+    def _begin(self, delivery: Delivery) -> None:
+        self.delivery = delivery
+        self.texts: list[str] = []
+        """The model's own text."""
+        self.reported = ""
+        """The finish reason that the upstream reported."""
+        self.calls: dict[int, _Call] = {}
+        self.rejected: list[CallRejected] = []
+        self.withheld: list[ToolCall] = []
+        """Native calls of which nothing, or only a part, was sent."""
+        self.has_invalid = False
+        """Whether a complete call was held back."""
+        self.tail: list[Event] | None = None
+        self.waiting_text: list[str] = []
+        self.recovered = False
+
+    def begin_attempt(self, reader: Reader | None, plan: DeliveryPlan) -> None:
+        """The model was asked again; its next answer goes on here."""
+        self._begin(Delivery(reader, self.recorder, replace(plan, streamed=False)))
+        self.delivery.observer = self.observer
+
+    # -- as the delivery of the current attempt ------------------------------------------------------------------------
+
+    @property
+    def plan(self) -> DeliveryPlan:
+        return self.delivery.plan
+
+    @property
+    def over(self) -> bool:
+        return self.delivery.over
+
+    @property
+    def has_output(self) -> bool:
+        return self.delivery.has_output
+
+    def set_observer(self, observer: Callable[[Iterable[Event]], None]) -> None:
+        self.observer = self.delivery.observer = observer
+
+    def quote(self, span: tuple[int, int | None]) -> str:
+        return self.delivery.quote(span)
+
+    def remove_breaks(self, text: str) -> str:
+        return self.delivery.remove_breaks(text)
+
+    def deliver(self, events: Iterable[Event]) -> list[Event]:
+        """What the client receives for these events of the upstream."""
+        events = events if isinstance(events, list) else list(events)
+        for event in events:
+            if type(event) is TextDelta:
+                self.texts.append(event.text)
+            elif type(event) is Finished:
+                self.reported = event.reason
+        delivered = self.delivery.deliver(events)
+        if len(delivered) == 1 and type(delivered[0]) in DELTAS and self.tail is None and self.first_defect is None:
+            self.has_text = self.has_text or type(delivered[0]) is TextDelta
+            return delivered
+        out: list[Event] = []
+        for event in delivered:
+            self.accept(event, out)
+        return out
+
+    def accept(self, event: Event, out: list[Event]) -> None:
+        match event:
+            case CallStarted():
+                self.start_call(event, out)
+            case CallArguments(index=index) if index in self.calls:
+                call = self.calls[index]
+                call.fragments.append(event.fragment)
+                if not call.held:
+                    self.send(event, call, out)
+            case CallEnded(index=index) if index in self.calls:
+                self.end_call(self.calls.pop(index), event, out)
+            case CallRejected():
+                self.reject_call(event, out)
+            case Finished() | Failed():
+                self.end_attempt(event, out)
+            case TextDelta() if self.first_defect is not None:
+                self.waiting_text.append(event.text)
+            case _:
+                self.put(event, out)
+
+    def put(self, event: Event, out: list[Event]) -> None:
+        """Send an event, or let it wait behind a defect."""
+        if self.tail is not None:
+            self.tail.append(event)
+            return
+        self.has_text = self.has_text or type(event) is TextDelta
+        out.append(event)
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def start_call(self, event: CallStarted, out: list[Event]) -> None:
+        waits = self.tail is not None or self.first_defect is not None
+        held = self.holds or waits or not self.checker.knows(event.name)
+        call = self.calls[event.index] = _Call(event, held)
+        if not held:
+            self.send(event, call, out)
+
+    def send(self, event: CallStarted | CallArguments | CallEnded, call: _Call, out: list[Event]) -> None:
+        if call.number < 0:
+            call.number = self.started
+            self.started += 1
+        out.append(event if event.index == call.number else replace(event, index=call.number))
+
+    def send_whole(self, call: _Call, ended: CallEnded, out: list[Event]) -> None:
+        self.send(call.event, call, out)
+        if call.fragments:
+            self.send(CallArguments(call.event.index, call.arguments), call, out)
+        self.send(ended, call, out)
+
+    def end_call(self, call: _Call, event: CallEnded, out: list[Event]) -> None:
+        if self.first_defect is None and self.tail is not None and call.number < 0:
+            self.withhold(call, event)
+            self.tail += [call.event, CallArguments(call.event.index, call.arguments), event]
+            return
+        defects = self.checker.find_defects(call.event.name, call.arguments)
+        if defects and call.held:
+            self.hold_back(call, event, defects)
+        elif self.first_defect is not None:
+            self.end_corrected(call, event, out)
+        else:
+            if defects:
+                self.recorder.notes.append(f"a call of {call.event.name} was sent before it was checked: {defects[0]}")
+                self.recovery.on_defect()
+            self.delivered.add(call.key)
+            if call.held:
+                self.send_whole(call, event, out)
+            else:
+                self.send(event, call, out)
+
+    def withhold(self, call: _Call, ended: CallEnded) -> None:
+        """A complete call is not sent, or not yet."""
+        self.recorder.withdraw_call(call.event.name, ended.dialect)
+        if not ended.dialect:
+            self.withheld.append(ToolCall(call.event.id, call.event.name, call.arguments))
+
+    def hold_back(self, call: _Call, ended: CallEnded, defects: tuple[Defect, ...]) -> None:
+        """A complete call is defective: it waits."""
+        started, arguments = call.event, call.arguments
+        rejected = CallRejected(arguments, defects[0].reason, started.name, defects, ended.dialect, ended.span)
+        self.rejected.append(rejected)
+        self.has_invalid = True
+        self.withhold(call, ended)
+        self.recorder.observe(rejected)
+        if self.first_defect is not None:
+            return
+        self.tail = self.tail or []
+        if self.recovery.settings.invalid == AS_TEXT and rejected.reason is not Reason.UNKNOWN_TOOL:
+            gap = MESSAGE_BREAK if self.has_text else ""
+            why = describe_rejection(rejected)
+            self.tail.append(TextDelta(ARGUMENTS.format(gap=gap, why=why, arguments=arguments)))
+        else:
+            self.tail += [started, CallArguments(started.index, arguments), ended]
+
+    def end_corrected(self, call: _Call, event: CallEnded, out: list[Event]) -> None:
+        """A call of a further attempt is complete and good: it goes on where the defective one stopped, or is new."""
+        partial = self.partial
+        if call.key in self.delivered or (self.plan.single and self.started and partial is None):
+            self.withhold(call, event)
+            return
+        if partial is None:
+            self.send_whole(call, event, out)
+        else:
+            same = partial.event.name == call.event.name
+            rest = extend_arguments(partial.arguments, call.arguments) if same else None
+            if rest is None:
+                self.withhold(call, event)
+                self.recorder.notes.append("the corrected call does not continue what was sent of the first one")
+                return
+            out += [CallArguments(partial.number, rest)] if rest else []
+            out.append(replace(event, index=partial.number))
+            self.partial = None
+        self.delivered.add(call.key)
+        self.recovered = True
+
+    def reject_call(self, event: CallRejected, out: list[Event]) -> None:
+        """A call was rejected. The text that it was follows, unless the receiver decides what becomes of it."""
+        call = self.calls.pop(event.index, None) if event.index is not None else None
+        if event.reason in DEFECTIVE and not (event.reason is Reason.TRUNCATED and self.reported == "length"):
+            self.rejected.append(event)
+            if self.tail is None and self.first_defect is None:
+                self.tail = []
+            if call is not None and call.number >= 0:
+                self.partial = call
+            if call is not None and not event.dialect:
+                self.withheld.append(ToolCall(call.event.id, call.event.name, call.arguments))
+        if self.plan.reports_rejected and self.first_defect is None:
+            unended = call.event if call is not None and not event.dialect else None
+            self.put(unended or replace(event, index=None), out)
+
+    # -- the end of an attempt -----------------------------------------------------------------------------------------
+
+    def end_attempt(self, event: Finished | Failed, out: list[Event]) -> None:
+        recovery = self.recovery
+        recovery.usage = self.recorder.usage = add_usage(recovery.usage, self.recorder.usage)
+        if isinstance(event, Finished):
+            event = Finished(event.reason, recovery.usage or event.usage)
+        if self.first_defect is not None:
+            self.end_further_attempt(event, self.first_defect, out)
+            return
+        kind = self.find_defect(event)
+        if kind in CALL_DEFECTS:
+            recovery.on_defect()
+        tail = [*(self.tail or ()), *self.list_open_calls(), event]
+        defect = self.describe(kind) if kind is not None else None
+        if defect is not None and recovery.take(defect):
+            self.first_defect, self.first_tail = defect, tail
+        else:
+            self.release(tail, out)
+
+    def list_open_calls(self) -> list[Event]:
+        """Held calls without an end, for a receiver that says what became of them."""
+        if not self.plan.reports_rejected:
+            return []
+        return [call.event for call in self.calls.values() if call.number < 0]
+
+    def find_defect(self, event: Finished | Failed) -> DefectKind | None:
+        """What is wrong with the answer that ends here."""
+        if self.rejected:
+            unknown = self.rejected[0].reason is Reason.UNKNOWN_TOOL
+            return DefectKind.UNKNOWN if unknown else DefectKind.INVALID if self.has_invalid else DefectKind.REJECTED
+        if isinstance(event, Failed):
+            return FAILURES.get(event.kind)
+        if self.started or self.recorder.calls or event.reason in FINAL_REASONS:
+            return None
+        if self.delivery.has_near_miss:
+            return DefectKind.NEAR_MISS
+        announced = self.recovery.settings.narrated_stop and self.announces("".join(self.texts[-LAST_PIECES:]))
+        return DefectKind.NARRATED if announced else None
+
+    def describe(self, kind: DefectKind) -> AnswerDefect:
+        return AnswerDefect(
+            kind=kind,
+            text="".join(self.texts),
+            rejected=tuple(self.rejected),
+            calls=tuple(self.withheld),
+            accepted=bool(self.delivered),
+        )
+
+    def end_further_attempt(self, event: Finished | Failed, first: AnswerDefect, out: list[Event]) -> None:
+        """A further attempt has ended: with a call, with text, or defective again."""
+        if self.recovered and self.partial is None:
+            self.finish("tool_calls", out)
+            return
+        kind, text = self.find_defect(event), "".join(self.waiting_text)
+        repeatable = kind in CALL_DEFECTS or (kind in WORDS_ONLY and first.kind in CALL_DEFECTS)
+        if kind is not None and repeatable and self.recovery.take(self.describe(kind)):
+            return
+        if text.strip() and not self.rejected and self.partial is None and first.kind not in WORDS_ONLY:
+            out.append(TextDelta((MESSAGE_BREAK if self.has_text else "") + text))
+            self.finish(self.reported or "stop", out)
+        elif kind is DefectKind.EMPTY is first.kind and self.recovery.behind_result:
+            self.recorder.notes.append("the model had nothing to add to the tool result: the turn ends")
+            self.finish("stop", out)
+        else:
+            out += self.settle()
+
+    def finish(self, reason: str, out: list[Event]) -> None:
+        """A further attempt has succeeded."""
+        self.recovery.end(succeeded=True)
+        self.release([Finished(reason, self.recovery.usage)], out)
+
+    def settle(self) -> list[Event]:
+        """No attempt has succeeded: the end of the first answer, which stands."""
+        self.recovery.end(succeeded=False)
+        out: list[Event] = []
+        self.release(self.first_tail, out)
+        return out
+
+    def release(self, tail: list[Event], out: list[Event]) -> None:
+        """Send a tail. Its calls get the numbers that follow those already sent."""
+        self.tail = None
+        waiting: dict[int, CallStarted] = {}
+        numbers: dict[int, int] = {}
+        for event in tail:
+            match event:
+                case CallStarted(index=index):
+                    waiting[index] = event
+                    numbers[index] = self.started
+                    self.started += 1
+                case CallEnded(index=index) if index in waiting:
+                    self.recorder.restore_call(waiting[index].name, event.dialect)
+                case Finished(reason=reason):
+                    event = Finished(self.find_reason(reason), self.recovery.usage or event.usage)
+                    self.recorder.error, self.recorder.finish = "", event.reason
+                case Failed(kind=kind):
+                    self.recorder.error = kind
+            if isinstance(event, CallStarted | CallArguments | CallEnded):
+                event = replace(event, index=numbers[event.index])
+            out.append(event)
+
+    def find_reason(self, reported: str) -> str:
+        """The finish reason for the calls that were sent."""
+        if reported in FINAL_REASONS:
+            return reported
+        if self.started:
+            return "tool_calls"
+        return "stop" if reported == "tool_calls" else reported

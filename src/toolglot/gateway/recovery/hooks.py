@@ -1,0 +1,65 @@
+"""Where recovery meets the rest of the gateway: whether it applies to a request, and its parts for one exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from toolglot.config.recovery_settings import HOLD_ALWAYS, HOLD_NEVER
+from toolglot.config.rollout import DRY_RUN, ON, RECOVERY
+from toolglot.core.conversation import Conversation
+from toolglot.core.events import CallRejected
+from toolglot.gateway.delivery import Delivery
+from toolglot.gateway.recovery.attempts import Recovery
+from toolglot.gateway.recovery.call_checker import ToolCallChecker
+from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
+from toolglot.gateway.routing import NATIVE, RELAY
+from toolglot.prompting.feedback import write_feedback
+from toolglot.reading.narrated_stops import announces_action, wants_action
+
+if TYPE_CHECKING:
+    from toolglot.gateway.exchange import Exchange
+
+
+def prepare_recovery(exchange: Exchange, conversation: Conversation) -> Recovery | None:
+    """The recovery of an exchange, if its answer may contain calls and the settings and the rollout admit it."""
+    settings, route = exchange.settings.recovery, exchange.route
+    applies = route.tool_mode is not RELAY and not route.detected and exchange.tools
+    if not applies or exchange.choice.mode == "none" or not (settings.retries or settings.feedback_only):
+        return None
+    arm = exchange.experiment.find_arm(RECOVERY)
+    if arm not in (ON, DRY_RUN):
+        return None
+    defects, model = exchange.context.capabilities.recent_defects, (route.upstream.base_url, route.model.model)
+    return Recovery(conversation, settings, exchange.recorder, arm, partial(defects.note, *model))
+
+
+def holds_calls(exchange: Exchange) -> bool:
+    """Whether streamed calls are sent only when they are complete and checked."""
+    hold, route = exchange.settings.recovery.hold_calls, exchange.route
+    if hold in (HOLD_ALWAYS, HOLD_NEVER):
+        return hold == HOLD_ALWAYS
+    return exchange.context.capabilities.recent_defects.has(route.upstream.base_url, route.model.model)
+
+
+def open_recovery(exchange: Exchange, recovery: Recovery, delivery: Delivery) -> CheckedDelivery:
+    """The delivery of an answer that may need several attempts."""
+    names = exchange.names
+    tools = {names.get(tool.name, tool.name): tool for tool in exchange.tools}
+    others = (*exchange.route.supported, *exchange.client_request.special_tools)
+    messages = recovery.conversation.messages
+
+    def announces(text: str) -> bool:
+        return announces_action(text) and wants_action(messages)
+
+    checker = ToolCallChecker(tools, others)
+    return CheckedDelivery(delivery, recovery, checker, announces, holds=holds_calls(exchange))
+
+
+def explain_to_client(exchange: Exchange) -> Callable[[list[CallRejected]], str] | None:
+    """How rejected calls are explained to the client, if the model is not asked again but the client is."""
+    if not exchange.settings.recovery.feedback_only:
+        return None
+    dialect = None if exchange.route.tool_mode is NATIVE else exchange.route.dialect
+    return lambda rejected: write_feedback(rejected, exchange.tools, dialect)

@@ -1,0 +1,61 @@
+"""The messages with which a model is asked again: its own answer, and what was wrong with it.
+
+The feedback travels in the channel that the model expects: as the result of a native call, else as a user message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from toolglot.core.conversation import Message, Part, Text, Tool, ToolCall, ToolResult
+from toolglot.gateway.recovery.attempts import AnswerDefect, DefectKind
+from toolglot.prompting.feedback import write_feedback
+
+REQUESTS: Final[Mapping[DefectKind, str]] = {
+    DefectKind.NARRATED: (
+        "You announced an action, but your answer contains no tool call. Make the call now, without further words. If"
+        " nothing is left to do, say so."
+    ),
+    DefectKind.EMPTY: (
+        "Your last answer was empty. Go on: make the next tool call, or if nothing is left to do, say so in words."
+    ),
+    DefectKind.NEAR_MISS: (
+        "Your answer contains something that looks like a tool call, but it cannot be read as one, and nothing was"
+        " executed. Write the call again, exactly in the form that you were given, without further words."
+    ),
+}
+"""What the model is told if there is no particular call to correct."""
+NOT_EXECUTED: Final = "This call was not executed, because an earlier one was wrong. Make it again afterwards."
+ACCEPTED: Final = " The calls before it were accepted: do not repeat them."
+
+
+def make_retry_messages(defect: AnswerDefect, tools: tuple[Tool, ...], dialect: str | None) -> tuple[Message, ...]:
+    """The messages that follow the conversation. ``dialect`` is None for a model with native tools."""
+    feedback = REQUESTS.get(defect.kind) or write_feedback(defect.rejected, tools, dialect)
+    if defect.accepted:
+        feedback += ACCEPTED
+    text = defect.text.strip()
+    parts: list[Part] = [Text(text)] if text else []
+    if dialect is None and defect.calls:
+        return Message("assistant", (*parts, *defect.calls)), *_make_results(defect.calls, feedback)
+    answer = [Message("assistant", tuple(parts))] if parts else []
+    return *answer, Message("user", (Text(feedback),))
+
+
+def _make_results(calls: tuple[ToolCall, ...], feedback: str) -> tuple[Message, ...]:
+    """The results of native calls that were not executed: the first one explains what is wrong."""
+    results = (
+        ToolResult(call.id, call.name, (Text(feedback if at == 0 else NOT_EXECUTED),), error=True)
+        for at, call in enumerate(calls)
+    )
+    return tuple(Message("tool", (result,)) for result in results)
+
+
+def append_messages(messages: tuple[Message, ...], more: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The messages with more behind them. A user message joins the one before it, because many chat templates require
+    alternating roles."""
+    if messages and more and messages[-1].role == more[0].role == "user":
+        joined = Message("user", (*messages[-1].parts, Text("\n\n"), *more[0].parts))
+        return *messages[:-1], joined, *more[1:]
+    return *messages, *more
