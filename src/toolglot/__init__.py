@@ -10,6 +10,7 @@ for event in reader.close(): ...
 
 toolglot.write("read", {"path": "a.py"}, dialect="qwen3_coder", tools=openai_tools)   # a call as text
 toolglot.teach(openai_tools, dialect="qwen3_coder")                                   # the prompt for such calls
+toolglot.feedback(reading.rejected, openai_tools, dialect="qwen3_coder")              # what to tell the model
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from toolglot.dialects.spec import Dialect
 from toolglot.prompting.call_writer import parse_tools, write_call
 from toolglot.prompting.conversation import PromptedConversation as Speech
 from toolglot.prompting.conversation import render_as_text
+from toolglot.prompting.feedback import write_feedback
 from toolglot.prompting.tool_prompt import tool_prompt
 from toolglot.reading.reader import ParsedCall as Call
 from toolglot.reading.reader import Reader, Reading, RejectedCall, read
@@ -118,6 +120,35 @@ def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -
     return render_as_text(conversation, dialect, parallel=parallel)
 
 
+def feedback(
+    rejected: CallRejected | RejectedCall | Sequence[CallRejected | RejectedCall],
+    tools: Sequence[Mapping[str, Any]],
+    dialect: str | None = "hermes",
+) -> str:
+    """Tell a model what was wrong with its calls, so that it writes them again.
+
+    Parameters:
+        rejected: a rejected call or several of one answer, as in ``Reading.rejected``. Of a native call, ``raw`` is
+            the text of its arguments.
+        tools: the tools on offer, as OpenAI or Anthropic definitions.
+        dialect: a dialect name, or a model id to use the dialect of that model; None if the model makes native calls.
+
+    Returns: what is wrong and what is right, followed by a correct call of the same tool with the good arguments of
+    the model. Send it as the next user message, or as the result of a native call. "" if no call is given.
+
+    Raises:
+        UsageError: ``dialect`` is neither a dialect nor a known model, or an argument has the wrong type.
+        ToolSchemaError: a tool definition is invalid.
+    """
+    if dialect is not None:
+        check_dialect(dialect)
+    calls = (rejected,) if isinstance(rejected, (CallRejected, RejectedCall)) else rejected
+    check_type(calls, (list, tuple), "rejected", "a rejected call or a list of them")
+    for call in calls:
+        check_type(call, (CallRejected, RejectedCall), "rejected", "a rejected call or a list of them")
+    return write_feedback(calls, parse_tools(tools), dialect)
+
+
 __all__ = [
     "Call",
     "CallArguments",
@@ -139,6 +170,7 @@ __all__ = [
     "ToolSchemaError",
     "ToolglotError",
     "UsageError",
+    "feedback",
     "list_dialects",
     "read",
     "speak",

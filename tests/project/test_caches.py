@@ -44,6 +44,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "core.schema.toolset:_strip_decoration": (1024, "simplified tool names"),
     "core.schema.toolset:compile_tool": (512, "compiled tools"),
     "core.schema.toolset:compile_tools": (64, "compiled tool sets"),
+    "core.schema.validation:_compile_validator": (512, "validators of arguments"),
     "dialects.codecs.buffered_values:_string_stops": (16, "compiled patterns of a quote"),
     "dialects.codecs.freetext:_choose": (16, "compiled end marks"),
     "dialects.codecs.named_call:_close_with": (64, "compiled closing marks"),

@@ -34,6 +34,7 @@ EXPORTS = [
     "ToolSchemaError",
     "ToolglotError",
     "UsageError",
+    "feedback",
     "list_dialects",
     "read",
     "speak",

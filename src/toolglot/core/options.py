@@ -100,7 +100,7 @@ make_options = lru_cache(maxsize=64)(Options)
 """Validated options, cached: most requests have the same."""
 
 
-def check_type(given: object, kind: type, what: str, wanted: str) -> None:
+def check_type(given: object, kind: type | tuple[type, ...], what: str, wanted: str) -> None:
     """Raise ``UsageError`` unless an argument of the public API has the right type. ``wanted``: what it must be."""
     if not isinstance(given, kind):
         raise UsageError(f"{what} is {given!r}; it must be {wanted}")

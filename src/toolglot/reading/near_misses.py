@@ -12,6 +12,7 @@ import re
 
 from toolglot.core.events import Defect, Reason
 from toolglot.core.schema.toolset import CompiledTool
+from toolglot.core.schema.validation import UNKNOWN_NAME
 from toolglot.dialects.partial_call import CallBlock
 from toolglot.dialects.spec import Commitment, Wrap
 from toolglot.reading.dialect_index import ELEMENTS, Header
@@ -79,7 +80,6 @@ def find_defects(tool: CompiledTool, body: str) -> tuple[Defect, ...]:
     known = ", ".join(declared) or "no argument at all"
     unknown = [key for key in keys if key not in declared]
     wrong = (
-        Defect(reason=Reason.MALFORMED, where=f"argument {key}", found="an unknown name", expected=known)
-        for key in unknown
+        Defect(reason=Reason.MALFORMED, where=f"argument {key}", found=UNKNOWN_NAME, expected=known) for key in unknown
     )
     return (*tool.missing(dict.fromkeys(keys)), *wrong)

@@ -54,9 +54,14 @@ _LITERAL = SchemaType()
 """A member of an object without declared members: as an element, text that is a JSON literal is its value."""
 
 
-def _mismatch(value: Value, shape: SchemaType, where: str) -> Typed:
+def describe_mismatch(value: Value, shape: SchemaType, where: str) -> Defect:
+    """The defect of a value that is not of the type."""
     found = _LABELS.get(kind_of(value), "") + describe_value(value)
-    return Typed(value, (), (Defect(reason=Reason.INVALID_VALUE, where=where, found=found, expected=shape.describe()),))
+    return Defect(reason=Reason.INVALID_VALUE, where=where, found=found, expected=shape.describe())
+
+
+def _mismatch(value: Value, shape: SchemaType, where: str) -> Typed:
+    return Typed(value, (), (describe_mismatch(value, shape, where),))
 
 
 def list_missing_defects(shape: SchemaType, present: Collection[str], prefix: str) -> tuple[Defect, ...]:

@@ -1,0 +1,219 @@
+"""Validates the arguments of native calls against the schema of their tool.
+
+Strategy. A call is refused only for what a tool cannot accept: arguments that are not one JSON object, a missing
+required argument, a value of another type or outside an enum, an argument that the schema forbids. ``jsonschema-rs``
+finds these errors, and each is reported only if the compiled schema of this project agrees: where the two differ, the
+schema is unusual, and a good call must not fail for that. Other keywords (formats, patterns, ranges, conditions) are
+removed before. A schema that cannot be used, or refers to another document, has no defects to report; nothing is
+ever fetched. Without ``jsonschema-rs`` the compiled schema alone decides, and values that can be converted without loss
+pass.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Final, NoReturn, Protocol, TypeAlias
+
+from toolglot.core.conversation import Tool
+from toolglot.core.events import Defect, Reason
+from toolglot.core.json_numbers import encode
+from toolglot.core.lenient_json import MAX_DEPTH, NotJsonError, Value, parse
+from toolglot.core.schema.coerce import coerce_value, describe_mismatch, list_missing_defects
+from toolglot.core.schema.toolset import CompiledTool, compile_tool
+from toolglot.core.schema.types import SchemaType
+
+MAX_DEFECTS: Final = 8
+"""Defects that are reported for one call."""
+UNKNOWN_NAME: Final = "an unknown name"
+"""What is found where an argument is one that the tool does not have."""
+_ARGUMENT: Final = "argument"
+_EXCERPT: Final = 20
+_NOT_OBJECTS: Final[Mapping[type, str]] = {str: "a text", list: "a list", bool: "true or false"}
+_KEPT: Final = frozenset({"type", "enum", "const", "required", "$ref"})
+"""Keywords that are checked, and references."""
+_SCHEMAS: Final = frozenset({"additionalProperties", "items"})
+_SCHEMA_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_SCHEMA_MAPS: Final = frozenset({"properties", "$defs", "definitions"})
+_DECODER: Final = json.JSONDecoder(strict=False)
+
+
+class _Error(Protocol):
+    """An error of ``jsonschema-rs``: the keyword (``kind``) and the path of the value."""
+
+    @property
+    def kind(self) -> Any: ...
+
+    @property
+    def instance_path(self) -> Sequence[str | int]: ...
+
+
+_FindErrors: TypeAlias = Callable[[object], list[_Error]]
+
+
+def find_argument_defects(tool: Tool, arguments: str) -> tuple[Defect, ...]:
+    """Find what is wrong with the arguments of a complete native call.
+
+    Parameters: ``tool`` is the called tool, ``arguments`` the text of the arguments as the model wrote it.
+    Returns: at most ``MAX_DEFECTS`` defects; none if the arguments are valid, or if that is in doubt. Never raises.
+    """
+    compiled, problem = compile_tool(tool)
+    try:
+        given = _DECODER.decode(arguments.strip() or "{}")
+    except json.JSONDecodeError as error:
+        return (_describe_syntax(arguments.strip(), error),)
+    except (ValueError, RecursionError):  # too many digits or levels
+        return ()
+    given = {} if given is None else given
+    if not isinstance(given, dict):
+        return (_malformed(Reason.MALFORMED, _NOT_OBJECTS.get(type(given), "a number")),)
+    return () if problem else tuple(islice(_find_defects(tool, compiled, arguments, given), MAX_DEFECTS))
+
+
+def _find_defects(tool: Tool, compiled: CompiledTool, arguments: str, given: dict[str, Any]) -> Iterator[Defect]:
+    find_errors = _compile_validator(tool)
+    if find_errors is None:
+        yield from _check_compiled(compiled, _parse(arguments))
+        return
+    errors = find_errors(given)
+    values = _parse(arguments) if errors else {}
+    for error in errors:
+        yield from _confirm(error, compiled.parameters, values)
+
+
+def _parse(arguments: str) -> dict[str, Value]:
+    """The arguments with their numbers as written."""
+    try:
+        value = parse(arguments).value
+    except (NotJsonError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+# -- text that is no JSON object ---------------------------------------------------------------------------------------
+
+
+def _malformed(reason: Reason, found: str) -> Defect:
+    return Defect(reason=reason, where="arguments", found=found, expected="one JSON object")
+
+
+def _describe_syntax(text: str, error: json.JSONDecodeError) -> Defect:
+    """Say why a text is not JSON."""
+    if error.msg == "Extra data":
+        glued = text[error.pos] == "{"
+        found = "two JSON objects, one after the other" if glued else f"{_excerpt(text, error.pos)} after the object"
+        return _malformed(Reason.MALFORMED, found)
+    if error.pos >= len(text) or error.msg.startswith("Unterminated string"):
+        return _malformed(Reason.TRUNCATED, "an end in the middle")
+    return _malformed(Reason.MALFORMED, f"{_excerpt(text, error.pos)} at character {error.pos + 1}")
+
+
+def _excerpt(text: str, at: int) -> str:
+    return json.dumps(text[at : at + _EXCERPT], ensure_ascii=False)
+
+
+# -- the compiled schema of this project -------------------------------------------------------------------------------
+
+
+def _check_compiled(tool: CompiledTool, values: Mapping[str, Value]) -> Iterator[Defect]:
+    for key, value in values.items():
+        if tool.parameters.forbids(key):
+            yield _describe_unknown(tool.parameters, f"{_ARGUMENT} {key}")
+        yield from coerce_value(value, tool.type_of(key), f"{_ARGUMENT} {key}").defects
+    yield from tool.missing(values)
+
+
+def _describe_unknown(shape: SchemaType, where: str) -> Defect:
+    known = ", ".join(shape.properties) or "no argument at all"
+    return Defect(reason=Reason.MALFORMED, where=where, found=UNKNOWN_NAME, expected=known)
+
+
+# -- the errors of jsonschema-rs ---------------------------------------------------------------------------------------
+
+
+def _confirm(error: _Error, shape: SchemaType, value: Value) -> Iterator[Defect]:
+    """Report an error if the compiled schema agrees."""
+    where = _ARGUMENT
+    for step in error.instance_path:
+        if isinstance(value, list) and isinstance(step, int) and step < len(value):
+            shape, value, where = shape.items, value[step], f"{where}[{step}]"
+        elif isinstance(value, dict) and step in value:
+            shape, value, where = shape.property_type(str(step)), value[str(step)], _extend(where, str(step))
+        else:
+            return
+    match error.kind.name:
+        case "required":
+            missing = error.kind.property
+            prefix = _extend(where, "")
+            yield from (it for it in list_missing_defects(shape, _keys(value), prefix) if it.where == prefix + missing)
+        case "additionalProperties":
+            for key in filter(shape.forbids, error.kind.unexpected):
+                yield _describe_unknown(shape, _extend(where, key))
+        case "type" | "anyOf" | "oneOf" if not shape.admits(value):
+            yield describe_mismatch(value, shape, where)
+        case "enum" | "const" if not shape.lists(value):
+            yield describe_mismatch(value, shape, where)
+        case "anyOf" | "oneOf":
+            yield from coerce_value(value, shape, where).defects
+
+
+def _keys(value: Value) -> Collection[str]:
+    return value if isinstance(value, dict) else ()
+
+
+def _extend(where: str, key: str) -> str:
+    return f"{where} {key}" if where == _ARGUMENT else f"{where}.{key}"
+
+
+@lru_cache(maxsize=512)
+def _compile_validator(tool: Tool) -> _FindErrors | None:
+    """A function that finds the errors of arguments; None if ``jsonschema-rs`` is not installed.
+
+    It finds nothing if the schema cannot be used.
+    """
+    try:
+        from jsonschema_rs import validator_for
+    except ImportError:
+        return None
+    try:
+        schema = json.loads(encode(_reduce(tool.parameters, 0)))
+        iterate = validator_for(schema, retriever=_refuse_to_fetch).iter_errors
+    except (ValueError, TypeError, RecursionError):
+        return _find_nothing
+
+    def find_errors(arguments: object) -> list[_Error]:
+        try:
+            return list(islice(iterate(arguments), MAX_DEFECTS))
+        except ValueError:  # lone surrogates, or nested too deeply
+            return []
+
+    return find_errors
+
+
+def _find_nothing(_: object) -> list[_Error]:
+    return []
+
+
+def _refuse_to_fetch(address: str) -> NoReturn:
+    raise ValueError(f"{address} is not part of the schema")
+
+
+def _reduce(schema: object, depth: int) -> object:
+    """The schema with only the keywords whose errors are reported, and those that lead to them."""
+    if not isinstance(schema, Mapping):
+        return schema
+    if depth > MAX_DEPTH:
+        raise ValueError("nested too deeply")
+    reduced: dict[str, object] = {}
+    for word, part in schema.items():
+        if word in _SCHEMA_MAPS and isinstance(part, Mapping):
+            reduced[word] = {key: _reduce(inner, depth + 1) for key, inner in part.items()}
+        elif word in _SCHEMA_LISTS and isinstance(part, (list, tuple)):
+            reduced[word] = [_reduce(inner, depth + 1) for inner in part]
+        elif word in _SCHEMAS and isinstance(part, (Mapping, bool)):
+            reduced[word] = _reduce(part, depth + 1)
+        elif word in _KEPT:
+            reduced[word] = part
+    return reduced

@@ -1,0 +1,337 @@
+"""What to tell a model whose call was rejected.
+
+Strategy. One paragraph and one example. The paragraph names what is wrong, token by token, and what to do next; all
+marks that it quotes are escaped, so that nobody takes them for a call. The example, in the last lines, is a correct
+call of the same tool with the good arguments of the model: models correct themselves if they see the exact form once.
+Everything is bounded: quoted tokens, lists of names, the example. Nothing raises, whatever the model wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Final
+
+from toolglot.core.conversation import Tool
+from toolglot.core.events import CallRejected, Defect, Reason
+from toolglot.core.lenient_json import dump
+from toolglot.core.schema.toolset import CompiledTool, compile_tool, compile_tools, plain_name
+from toolglot.core.schema.validation import UNKNOWN_NAME
+from toolglot.prompting.argument_salvage import MAX_READ, Salvage, salvage_arguments
+from toolglot.prompting.call_writer import FALLBACK_DIALECT, resolve_dialect, write_call
+from toolglot.prompting.corrected_call import CorrectedCall, correct_arguments, holds_placeholder, shorten_values
+from toolglot.prompting.mark_escaping import choose_break_character, get_mark_escaper
+from toolglot.reading.reader import RejectedCall
+
+__all__ = ["MAX_FEEDBACK", "find_near_names", "holds_placeholder", "write_feedback"]
+
+MAX_FEEDBACK: Final = 2400
+"""Limit for the characters of a feedback."""
+_MAX_PARAGRAPH: Final = 1200
+_MAX_EXAMPLE: Final = MAX_FEEDBACK - _MAX_PARAGRAPH - 100
+_MAX_TOKEN: Final = 60
+_MAX_EXPECTED: Final = 160
+_MAX_PROBLEMS: Final = 4
+_MAX_CALLS: Final = 3
+"""Rejected calls that are described one by one."""
+_MAX_NAMES: Final = 20
+_VALUE_SIZES: Final = (200, 40, 0)
+"""Limits for the values in the example; the next one applies if the example is too long."""
+_SIMILAR: Final = 0.6
+_LESS_SIMILAR: Final = 0.2
+"""How much less similar than the nearest name the others may be."""
+
+_UNPRINTABLE: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_ARGUMENT: Final = "argument "
+_WHOLE: Final = ("call", "answer")
+_SENTENCES: Final = {
+    Reason.TRUNCATED: "it stops in the middle",
+    Reason.MALFORMED: "it cannot be read",
+    Reason.MISSING_ARGUMENT: "a required parameter is missing",
+    Reason.DUPLICATE_ARGUMENT: "a parameter is given twice",
+    Reason.INVALID_VALUE: "a value is not valid",
+    Reason.LOW_CONFIDENCE: "it is not written in the form of a call",
+    Reason.SWITCHED_OFF: "it is not written in the form that is used here",
+    Reason.EXTRA_CALL: "only one call per answer is allowed; write one, wait for its result, then write the next",
+    Reason.FORBIDDEN: "this tool cannot be called now",
+    Reason.QUOTATION: "it repeats a call of an earlier text",
+}
+"""What is wrong, where the defects say nothing more exact."""
+_FABRICATED: Final = (
+    "You wrote a tool result yourself ({token}). It was removed, because only the tool can give its result. "
+    "Write the call and stop there. You get the result in the next message."
+)
+_NOT_EXECUTED: Final = "was not executed: "
+_UNNAMED: Final = "it does not name a tool"
+_OR_TEXT: Final = "Call one of them, or answer without a tool."
+_NO_TOOLS: Final = "There are no tools here. Answer without a tool."
+_AGAIN: Final = "Write the call again now, in exactly this form, and nothing else"
+_AGAIN_NATIVE: Final = "Call {tool} again now, with arguments in exactly this form"
+_ALL_AGAIN: Final = "Write these calls again now, and nothing else. The first one in the right form"
+_ALL_AGAIN_NATIVE: Final = "Make these calls again now. The arguments of {tool} in the right form"
+_ALONE: Final = "Write the call again now, complete and in the form that was described, and nothing else."
+_REPLACE: Final = "Replace each [... ...] by your own value."
+_KEEP: Final = "Keep the values that were right."
+
+
+def write_feedback(
+    rejected: Sequence[CallRejected | RejectedCall],
+    tools: Sequence[Tool],
+    dialect: str | None,
+    *,
+    break_character: str = "",
+) -> str:
+    """Tell a model what was wrong with its calls, and show the first one as it should be.
+
+    Parameters:
+        rejected: the rejected calls of one answer. Of a native call, ``raw`` is the text of its arguments.
+        tools: the tools on offer, under the names that the model knows.
+        dialect: the dialect of the model (or a model id), None if it makes native calls.
+        break_character: the invisible character that breaks quoted marks; by default one that the calls do not hold.
+
+    Returns: a paragraph and, if the tool is known, a line break and a correct call of it: in the dialect, or as the
+    JSON of its arguments. At most ``MAX_FEEDBACK`` characters; "" if no call was rejected.
+
+    Raises: ``UsageError`` if ``dialect`` is unknown.
+    """
+    spoken = None if dialect is None else resolve_dialect(dialect).name
+    if not rejected:
+        return ""
+    tools = tuple(tools)
+    described = [_Rejection(call, tools, spoken) for call in rejected[:_MAX_CALLS]]
+    example, shown = _choose_example(described)
+    paragraph = _write_paragraph(described, len(rejected), shown)[:_MAX_PARAGRAPH]
+    escaper = get_mark_escaper(spoken or FALLBACK_DIALECT, tuple(sorted(tool.name for tool in tools)))
+    character = break_character or choose_break_character(call.raw[:MAX_READ] for call in rejected[:_MAX_CALLS])
+    written = escaper.escape(paragraph, character)
+    return f"{written}:\n{example}" if example else written
+
+
+@dataclass(slots=True, init=False)
+class _Rejection:
+    """A rejected call, the tool that it means, and its arguments as they should be."""
+
+    call: CallRejected | RejectedCall
+    tools: tuple[Tool, ...]
+    dialect: str | None
+    written: str
+    """The name that the model wrote."""
+    near: tuple[str, ...]
+    """Similar names of tools, if there is no tool of the written name."""
+    tool: Tool | None
+    compiled: CompiledTool
+    salvage: Salvage
+    corrected: CorrectedCall
+
+    def __init__(self, call: CallRejected | RejectedCall, tools: tuple[Tool, ...], dialect: str | None) -> None:
+        self.call, self.tools, self.dialect = call, tools, dialect
+        self.written = _find_written_name(call)
+        box = compile_tools(tools, ())
+        found = box.find(self.written) if self.written and call.reason is not Reason.UNKNOWN_TOOL else None
+        self.near = () if found else find_near_names(self.written, box.names)
+        name = found.name if found else next(iter(self.near), "")
+        self.tool = next((tool for tool in tools if tool.name == name), None)
+        self.compiled = compile_tool(self.tool)[0] if self.tool is not None else CompiledTool(name)
+        keys = [defect.where.removeprefix(_ARGUMENT) for defect in call.defects if _is_unknown_key(defect)]
+        self.salvage, self.corrected = Salvage(), CorrectedCall()
+        if self.tool is not None:
+            self.salvage = salvage_arguments(call.raw, self.compiled, (self.written,), keys, dialect is None)
+            self.corrected = correct_arguments(self.tool, self.compiled, self.salvage)
+
+    @property
+    def is_fabricated(self) -> bool:
+        return self.call.reason is Reason.FABRICATED_RESULT
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the call names no tool on offer."""
+        return self.tool is None or bool(self.near)
+
+    # -- problems ------------------------------------------------------------------------------------------------------
+
+    def list_problems(self) -> Iterator[str]:
+        """What is wrong with the call, each as part of a sentence."""
+        if self.is_unknown:
+            yield f"there is no tool {_quote(self.written)}" if self.written else _UNNAMED
+        if self.call.reason is Reason.TRUNCATED:
+            yield _SENTENCES[Reason.TRUNCATED] + (f", in {_quote(self.salvage.cut)}" if self.salvage.cut else "")
+            return
+        yield from map(self._describe_unknown_key, self.corrected.unknown)
+        for defect in self.call.defects:
+            if not self._is_told(defect):
+                yield _describe(defect)
+
+    def _is_told(self, defect: Defect) -> bool:
+        """Whether the defect is described otherwise, or the argument is there after all."""
+        if defect.reason is Reason.UNKNOWN_TOOL or defect.where == "tool name" or _is_unknown_key(defect):
+            return True
+        given = {*self.salvage.arguments, *self.corrected.renamed.values()}
+        return defect.reason is Reason.MISSING_ARGUMENT and defect.where.removeprefix(_ARGUMENT) in given
+
+    def describe(self) -> str:
+        problems = list(dict.fromkeys(self.list_problems()))[:_MAX_PROBLEMS]
+        return "; ".join(problems) or _SENTENCES.get(self.call.reason, _SENTENCES[Reason.MALFORMED])
+
+    def _describe_unknown_key(self, key: str) -> str:
+        told = f"{_quote(key)}{self._locate(key)} is not a parameter of {_quote(self.compiled.name)}"
+        meant = self.corrected.renamed.get(key)
+        if meant is None:
+            return told
+        nested = not self.compiled.type_of(meant).streams and isinstance(self.corrected.arguments[meant], (list, dict))
+        return f"{told}, " + (f"it belongs into {_quote(meant)}" if nested else f"write {_quote(meant)} instead")
+
+    def _locate(self, token: str) -> str:
+        """The line of a token, if the call has several."""
+        raw = self.call.raw[:MAX_READ].strip()
+        at = raw.find(token)
+        return f" (line {raw.count(chr(10), 0, at) + 1})" if at >= 0 and "\n" in raw else ""
+
+    # -- the example ---------------------------------------------------------------------------------------------------
+
+    def write_example(self) -> str:
+        """The corrected call; "" if there is no tool to call or the call would be too long."""
+        if self.tool is None or self.is_fabricated:
+            return ""
+        for size in _VALUE_SIZES:
+            arguments, _ = shorten_values(self.corrected.arguments, self.compiled.parameters, size)
+            text = dump(arguments)
+            if len(text) > _MAX_EXAMPLE:
+                continue
+            text = text if self.dialect is None else write_call(self.dialect, self.tool.name, text, (self.tool,))
+            if len(text) <= _MAX_EXAMPLE:
+                return text
+        return ""
+
+
+def _choose_example(described: Sequence[_Rejection]) -> tuple[str, _Rejection | None]:
+    for rejection in described:
+        if example := rejection.write_example():
+            return example, rejection
+    return "", None
+
+
+# -- the paragraph -----------------------------------------------------------------------------------------------------
+
+
+def _write_paragraph(described: Sequence[_Rejection], count: int, shown: _Rejection | None) -> str:
+    parts = [_write_problems(described, count), *_list_offers(described)]
+    if shown is not None:
+        parts += [*_explain_values(shown), _introduce(shown, count)]
+    elif all(rejection.tool is not None and not rejection.is_fabricated for rejection in described):
+        parts.append(_ALONE)
+    return " ".join(parts)
+
+
+def _write_problems(described: Sequence[_Rejection], count: int) -> str:
+    if count == 1:
+        (only,) = described
+        if only.is_fabricated:
+            return _FABRICATED.format(token=_quote(only.call.raw))
+        named = "" if only.is_unknown else f" of {_quote(only.compiled.name)}"
+        return f"Your call{named} {_NOT_EXECUTED}{only.describe()}."
+    listed = (
+        f"{number}. {'a tool result that you wrote' if rejection.is_fabricated else _quote(rejection.written or '?')}: "
+        f"{'only the tool can give it' if rejection.is_fabricated else rejection.describe()}."
+        for number, rejection in enumerate(described, 1)
+    )
+    return f"{count} of your calls were not executed. {' '.join(listed)}"
+
+
+def _list_offers(described: Sequence[_Rejection]) -> Iterator[str]:
+    """Similar tools, or all of them, for the first call of an unknown tool."""
+    unknown = next((rejection for rejection in described if rejection.is_unknown and not rejection.is_fabricated), None)
+    if unknown is None:
+        return
+    if unknown.near:
+        yield f"Did you mean {_join(unknown.near, ' or ')}?"
+    elif unknown.tools:
+        names = [tool.name for tool in unknown.tools]
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+        yield f"The tools are: {', '.join(map(_quote, names[:_MAX_NAMES]))}{more}. {_OR_TEXT}"
+    else:
+        yield _NO_TOOLS
+
+
+def _explain_values(shown: _Rejection) -> Iterator[str]:
+    """What the model must do with the values of the example."""
+    arguments, _ = shorten_values(shown.corrected.arguments, shown.compiled.parameters, _VALUE_SIZES[0])
+    if holds_placeholder(dump(arguments)):
+        yield _REPLACE
+    if shown.corrected.made_up:
+        names = _join(shown.corrected.made_up[:_MAX_PROBLEMS], " and ")
+        yield f"The value of {names} is only an example: write your own."
+    if shown.salvage.arguments:
+        yield _KEEP
+
+
+def _introduce(shown: _Rejection, count: int) -> str:
+    if shown.dialect is None:
+        return (_AGAIN_NATIVE if count == 1 else _ALL_AGAIN_NATIVE).format(tool=_quote(shown.compiled.name))
+    return _AGAIN if count == 1 else _ALL_AGAIN
+
+
+def _describe(defect: Defect) -> str:
+    """One defect as part of a sentence."""
+    found, expected = _clean(defect.found, _MAX_TOKEN), _clean(defect.expected, _MAX_EXPECTED)
+    name = defect.where.removeprefix(_ARGUMENT)
+    is_argument = name != defect.where
+    where = _quote(name) if is_argument else _clean(defect.where, _MAX_TOKEN)
+    match defect.reason:
+        case Reason.MISSING_ARGUMENT if is_argument:
+            return f"the required parameter {where} is missing"
+        case Reason.DUPLICATE_ARGUMENT:
+            return f"the parameter {where} is given twice"
+        case Reason.INVALID_VALUE if is_argument:
+            return f"{where} is {found}, but it must be {expected}"
+        case Reason.MALFORMED | Reason.INVALID_VALUE | Reason.MISSING_ARGUMENT:
+            told = f"found {found}, expected {expected}"
+            return told if where in _WHOLE else f"{where}: {told}"
+    return _SENTENCES.get(defect.reason, _SENTENCES[Reason.MALFORMED])
+
+
+def _is_unknown_key(defect: Defect) -> bool:
+    return defect.reason is Reason.MALFORMED and defect.found == UNKNOWN_NAME
+
+
+def _find_written_name(call: CallRejected | RejectedCall) -> str:
+    """The tool name that the model wrote, as far as the rejection tells."""
+    unknown = next((defect.found for defect in call.defects if defect.reason is Reason.UNKNOWN_TOOL), "")
+    return plain_name(unknown) if unknown else call.tool or ""
+
+
+def find_near_names(written: str, names: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """The names that are similar to the written one, the most similar first."""
+    if not written:
+        return ()
+    scores = {name: _rate_similarity(plain_name(written).lower(), name[:256].lower()) for name in names}
+    least = max(_SIMILAR, max(scores.values(), default=0) - _LESS_SIMILAR)
+    near = [name for name, score in scores.items() if score >= least]
+    return tuple(sorted(near, key=lambda name: -scores[name])[:most])
+
+
+def _rate_similarity(one: str, other: str) -> float:
+    """How similar two names are, from 0 to 1; the order of their words does not matter."""
+    words = [" ".join(sorted(re.findall(r"[^\W_]+", name))) for name in (one, other)]
+    return max(_ratio(one, other), _ratio(*words))
+
+
+def _ratio(one: str, other: str) -> float:
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    return matcher.ratio() if matcher.real_quick_ratio() >= _SIMILAR and matcher.quick_ratio() >= _SIMILAR else 0.0
+
+
+def _join(names: Sequence[str], last: str) -> str:
+    quoted = [_quote(name) for name in names]
+    return last.join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
+
+
+def _quote(token: str) -> str:
+    return f"`{_clean(token, _MAX_TOKEN).replace('`', chr(39))}`"
+
+
+def _clean(text: str, longest: int) -> str:
+    """The text in one line, shortened."""
+    line = _UNPRINTABLE.sub(" ", text[: longest * 4]).strip()
+    return line if len(line) <= longest else line[: longest - 3] + "..."
