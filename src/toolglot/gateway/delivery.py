@@ -21,13 +21,10 @@ ends with it, a complete call at its end was the action, put into the wrong chan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from toolglot.core.conversation import ToolChoice
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -56,7 +53,6 @@ from toolglot.gateway.outcomes import (
 )
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
-from toolglot.wires.protocol import SUCCESS_REASONS
 
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
 READ, NATIVE = "read", "native"

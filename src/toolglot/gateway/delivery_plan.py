@@ -51,8 +51,12 @@ class EventDelivery(Protocol):
     """Turns the events of an upstream into those of the client. ``over``: the rest of the response is ignored."""
 
     recorder: RequestRecorder
-    plan: DeliveryPlan
-    over: bool
+
+    @property
+    def plan(self) -> DeliveryPlan: ...
+
+    @property
+    def over(self) -> bool: ...
 
     def deliver(self, events: Iterable[Event]) -> list[Event]: ...
 

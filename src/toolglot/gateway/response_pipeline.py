@@ -63,11 +63,11 @@ def make_identity(exchange: Exchange) -> ResponseIdentity:
 # -- whole responses ---------------------------------------------------------------------------------------------------
 
 
-def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes | None:
+def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     """Convert a whole response. ``streamed``: the upstream sent a stream although none was requested.
 
-    Returns: the client's response, or None if the model has to be asked again. Raises: ToolglotError if the response is
-    no answer.
+    Returns: the client's response, empty if the model has to be asked again. Raises: ToolglotError if the response
+    is no answer.
     """
     wire, new_id = exchange.upstream_wire, exchange.source.new_call_id
     body = body.removeprefix(BOM)
@@ -86,7 +86,7 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes | No
     if exchange.recovery is not None:
         exchange.recovery.delivered += delivered
         if exchange.asks_again:
-            return None
+            return b""
         delivered = exchange.recovery.delivered
     complete = _complete(exchange, delivered)
     healthy = exchange.may_pass_through and whole.tidy and _fits_client(whole, exchange.client_request)
@@ -250,8 +250,8 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
         delivery = Delivery(reader, recorder, plan)
         if recovery is None:
             return delivery
-        recovery.delivery = open_recovery(exchange, recovery, delivery)
-        return recovery.delivery
+        checked = recovery.delivery = open_recovery(exchange, recovery, delivery)
+        return checked
     mapper = ResponseMapper(exchange.mapping, recorder.notes, shown=shorten_arguments) if exchange.mapping else None
     recover = partial(open_recovery, exchange, recovery) if recovery else None
     rendered = XmlDelivery(session.make_renderer(plan.native), reader, recorder, plan, mapper, recover)

@@ -92,7 +92,7 @@ class Responder:
         streamed = await response.is_streamed(self.exchange.upstream_wire.stream_type)
         body = await response.read()
         out = await offload.run(len(body) >= offload.LARGE_ANSWER, answers.reply, self.exchange, body, streamed)
-        if out is None:  # the model is asked again
+        if self.exchange.asks_again:
             return None
         await self.run_before_end()
         return self.respond(out)

@@ -81,7 +81,7 @@ LADDER: Final = (Step.FEEDBACK, Step.ONE_TOOL, Step.DIALECT)
 
 
 class RecoverableDelivery(EventDelivery, Protocol):
-    """A delivery that goes on with the next attempt."""
+    """A delivery that goes on with the next attempt. ``settle`` ends it with the first one."""
 
     def begin_attempt(self, reader: Reader | None, plan: DeliveryPlan) -> None: ...
 

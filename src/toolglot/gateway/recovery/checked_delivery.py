@@ -5,9 +5,10 @@ model is either asked again, and the tail is kept in case that no attempt succee
 further attempt waits as well: it is dropped if a call follows, because the client has the text of the first attempt,
 and is the answer if none does.
 
-A streamed call is sent while it arrives, unless the model is known to make defective ones. What was sent of a call
-cannot be retracted: a corrected call goes on where it stopped if it begins the same way, else the answer fails. Calls
-of further attempts are sent complete. A call that the client has already is not sent twice.
+A streamed call is sent while it arrives, unless the model is known to make defective ones; then it waits in a queue,
+together with all that follows it, until it is complete and checked. What was sent of a call cannot be retracted: a
+corrected call goes on where it stopped if it begins the same way, else the answer fails. Calls of further attempts are
+sent complete. A call that the client has already is not sent twice.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ class _Call:
     held: bool
     number: int = -1
     fragments: list[str] = field(default_factory=list)
+    end: CallEnded | CallRejected | None = None
 
     @property
     def arguments(self) -> str:
@@ -143,6 +145,8 @@ class CheckedDelivery:
         """Native calls of which nothing, or only a part, was sent."""
         self.has_invalid = False
         """Whether a complete call was held back."""
+        self.queue: list[Event | _Call] = []
+        """Held calls, and what came after the first of them."""
         self.tail: list[Event] | None = None
         self.waiting_text: list[str] = []
         self.recovered = False
@@ -201,32 +205,55 @@ class CheckedDelivery:
                 call.fragments.append(event.fragment)
                 if not call.held:
                     self.send(event, call, out)
-            case CallEnded(index=index) if index in self.calls:
-                self.end_call(self.calls.pop(index), event, out)
-            case CallRejected():
-                self.reject_call(event, out)
+            case CallEnded(index=index) | CallRejected(index=int(index)) if index in self.calls:
+                call = self.calls.pop(index)
+                call.end = event
+                if call.held:
+                    self.drain_queue(out)
+                else:
+                    self.end_call(call, event, out)
             case Finished() | Failed():
+                self.drain_queue(out, last=True)
                 self.end_attempt(event, out)
-            case TextDelta() if self.first_defect is not None:
-                self.waiting_text.append(event.text)
+            case _ if self.queue:
+                self.queue.append(event)
             case _:
                 self.put(event, out)
 
+    def drain_queue(self, out: list[Event], last: bool = False) -> None:
+        """Send what waits, up to the first call that is not complete, or all of it at the end."""
+        at, queue = 0, self.queue
+        for at, item in enumerate(queue, 1):
+            if not isinstance(item, _Call):
+                self.put(item, out)
+            elif item.end is not None:
+                self.end_call(item, item.end, out)
+            elif not last:
+                at -= 1
+                break
+        del queue[:at]
+
     def put(self, event: Event, out: list[Event]) -> None:
         """Send an event, or let it wait behind a defect."""
-        if self.tail is not None:
+        if type(event) is CallRejected:
+            self.reject_call(None, event, out)
+        elif type(event) is TextDelta and self.first_defect is not None:
+            self.waiting_text.append(event.text)
+        elif self.tail is not None:
             self.tail.append(event)
-            return
-        self.has_text = self.has_text or type(event) is TextDelta
-        out.append(event)
+        else:
+            self.has_text = self.has_text or type(event) is TextDelta
+            out.append(event)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def start_call(self, event: CallStarted, out: list[Event]) -> None:
         waits = self.tail is not None or self.first_defect is not None
         held = self.holds or waits or not self.checker.knows(event.name)
-        call = self.calls[event.index] = _Call(event, held)
-        if not held:
+        call = self.calls[event.index] = _Call(event, held or bool(self.queue))
+        if call.held:
+            self.queue.append(call)
+        else:
             self.send(event, call, out)
 
     def send(self, event: CallStarted | CallArguments | CallEnded, call: _Call, out: list[Event]) -> None:
@@ -241,7 +268,10 @@ class CheckedDelivery:
             self.send(CallArguments(call.event.index, call.arguments), call, out)
         self.send(ended, call, out)
 
-    def end_call(self, call: _Call, event: CallEnded, out: list[Event]) -> None:
+    def end_call(self, call: _Call, event: CallEnded | CallRejected, out: list[Event]) -> None:
+        if isinstance(event, CallRejected):
+            self.reject_call(call, event, out)
+            return
         if self.first_defect is None and self.tail is not None and call.number < 0:
             self.withhold(call, event)
             self.tail += [call.event, CallArguments(call.event.index, call.arguments), event]
@@ -306,9 +336,8 @@ class CheckedDelivery:
         self.delivered.add(call.key)
         self.recovered = True
 
-    def reject_call(self, event: CallRejected, out: list[Event]) -> None:
+    def reject_call(self, call: _Call | None, event: CallRejected, out: list[Event]) -> None:
         """A call was rejected. The text that it was follows, unless the receiver decides what becomes of it."""
-        call = self.calls.pop(event.index, None) if event.index is not None else None
         if event.reason in DEFECTIVE and not (event.reason is Reason.TRUNCATED and self.reported == "length"):
             self.rejected.append(event)
             if self.tail is None and self.first_defect is None:
@@ -318,8 +347,8 @@ class CheckedDelivery:
             if call is not None and not event.dialect:
                 self.withheld.append(ToolCall(call.event.id, call.event.name, call.arguments))
         if self.plan.reports_rejected and self.first_defect is None:
-            unended = call.event if call is not None and not event.dialect else None
-            self.put(unended or replace(event, index=None), out)
+            shown: Event = call.event if call is not None and not event.dialect else replace(event, index=None)
+            out.append(shown) if self.tail is None else self.tail.append(shown)
 
     # -- the end of an attempt -----------------------------------------------------------------------------------------
 

@@ -8,13 +8,13 @@ end. The order of members has no meaning in JSON, so the remaining members follo
 from __future__ import annotations
 
 import json
-from json.decoder import JSONDecodeError, scanstring
+from json.decoder import JSONDecodeError
 from typing import Final
 
 import msgspec
 
 _WHITESPACE: Final = " \t\r\n"
-_DECODER: Final = json.JSONDecoder()
+_DECODER: Final = json.JSONDecoder(strict=False)
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -85,9 +85,10 @@ def _skip_whitespace(text: str, at: int) -> int:
 def _read_string(text: str, at: int) -> tuple[str | None, int]:
     """The string that begins here and its end; None if it is not complete."""
     try:
-        return scanstring(text, at + 1, False)
+        found, end = _DECODER.raw_decode(text, at)
     except JSONDecodeError:
         return None, at
+    return (found, end) if isinstance(found, str) else (None, at)
 
 
 def _find_end(text: str, start: int) -> int | None:
