@@ -1,0 +1,227 @@
+"""Detects narrated stops: answers that end by announcing an action of the model's own, without making the call.
+
+Strategy. A needless extra request costs more than a missed announcement, so every doubt means no. Only the last sentence
+of the last line counts. Before it is read, code and quoted text are replaced by a placeholder, and an end inside code, a
+list, a block quote or a draft of a letter is no announcement. The sentence must hold a phrase of ``phrases``: an
+opening in the first person ("I'll now", "let me") and a verb of acting, at the beginning of a clause. Verbs of explaining,
+waiting or remembering are not listed. Words before the phrase (conditions, requests to the user) and behind it (promises
+for later, an explanation after a colon) can still refuse it. Whether the conversation wants action is decided in the same
+way, from the last message. Only the last characters of a text are read, so that the work is constant.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from toolglot.core.conversation import Message
+from toolglot.reading.phrases import (
+    arabic,
+    chinese,
+    english,
+    french,
+    german,
+    hindi,
+    japanese,
+    korean,
+    portuguese,
+    russian,
+    spanish,
+)
+from toolglot.reading.phrases.record import Phrases
+
+TAIL_SIZE = 600
+"""How many characters at the end of an answer can hold an announcement."""
+
+REQUEST_SIZE = 2000
+"""How many characters at the beginning and at the end of a user's message can hold a request."""
+
+_CODE = "□"
+"""Replaces code and quoted text. It is a symbol, so it ends no word and is stripped at the end of a sentence."""
+
+_FENCE = re.compile(r"^[ \t>]*(?:```+|~~~+)[ \t]*(\S*)", re.MULTILINE)
+_OPEN_FENCE = re.compile(r"\n[ \t]*(?:```+|~~~+)[ \t]*\w*\s*\Z")
+_LIST_MARK = re.compile(r"\n[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]*\Z")
+_ITEM = re.compile(r"[ \t]*(?:[-+•‣▪>|]|\*[ \t]|\*{0,2}\(?\d{1,2}[.)]|\[[ xX]\])")
+"""The beginning of a list item, a block quote or a row of a table."""
+_SPANS = re.compile(
+    r"``[^`\n]{1,200}``|`[^`\n]{1,200}`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|„[^“”\n]{1,300}[“”]|«[^»\n]{1,300}»"
+    r"|「[^」\n]{1,300}」|『[^』\n]{1,300}』|\]\([^)\n]{1,300}\)"
+)
+_OPEN_QUOTE = re.compile(r"[\"“„«「『]")
+_EMPHASIS = re.compile(r"\*+|(?<!\w)__?|__?(?!\w)|^[ \t]*#+[ \t]*", re.MULTILINE)
+_SENTENCE_END = re.compile(r"(?:[.!?…]|\.{2,}|[\U0001f300-\U0001faff\u2600-\u27bf]\ufe0f?)[)\]]?\s+|[。！？।؟]\s*")
+_EXPLAINED = re.compile(r"(?::\s|：)\s*\w")
+"""Text behind a colon: what was announced has been written."""
+_QUESTION = re.compile(r"[?？؟]")
+_QUESTION_MARKS = ("?", "？", "؟")
+_DRAFT = re.compile(
+    r"^\W*(?:subject|betreff|asunto|assunto|objet|тема|件名|主题|主旨|الموضوع|विषय|제목)\s*[:：]"
+    r"|^(?:dear|hi|hello|hey|hallo|liebe[rs]?|sehr geehrte[rs]?|hola|querid[oa]|estimad[oa]|olá|oi|prezad[oa]|bonjour|ch[eè]re?)"
+    r" [^\n.!?]{1,40},[ \t]*$",
+    re.MULTILINE,
+)
+"""Lines that begin a letter or an e-mail."""
+_PLAN = re.compile(
+    r"(?:\b(?:plans?|roadmap|proposal|next steps|action items|schritte|vorgehen|vorschlag|prochaines étapes"
+    r"|próximos pasos|próximos passos|plano|план|следующие шаги)\b"
+    r"|计划|步骤|方案|手順|計画|ステップ|進め方|خطة|خطتي|الخطوات|योजना|चरण|계획|단계)"
+    r"[^\n.!?。]{0,40}[:：]\s"
+)
+"""A heading of a plan. Its steps announce nothing."""
+
+_ADDED = re.compile(
+    r"<(system-reminder|environment_details|environment_context|user_info|context|attached_files)\b.*?(?:</\1>|\Z)"
+    r"|```.*?(?:```|\Z)|</?(?:task|user_message|feedback|user_query|query|answer)>",
+    re.DOTALL,
+)
+"""What clients add to a message, and code."""
+_REQUEST = re.compile(r"[^.!?…。！？।؟\n]+(?:\.(?=\w)[^.!?…。！？।؟\n]+)*[?？؟]?")
+_CLAUSE_END = re.compile(r"[,;:，；：،؛、]\s*|\s(?:and|then|und|dann|y|e|et|puis|и|ثم)\s")
+
+_DROPPED = dict.fromkeys([*range(0x064B, 0x0653), 0x0640, 0x093C, 0x200B, 0x200C, 0x200D, 0xFE0F])
+"""Marks that writers leave out or add: Arabic vowels, the dot of Hindi letters, invisible joiners."""
+_FOLDED = str.maketrans(
+    {"’": "'", "ʼ": "'", "ё": "е", "ँ": "ं", "\u00a0": " ", "\u202f": " ", **{"أ": "ا", "إ": "ا", "آ": "ا"}}
+)
+
+
+class _Language:
+    """The compiled phrases of one language."""
+
+    __slots__ = ("agreeing", "announcing", "asking", "before", "behind", "declining", "forbidding", "polite", "waiting")
+
+    def __init__(self, phrases: Phrases) -> None:
+        begin = rf"(?:^|[,;:،؛、，；：–—(-]\s*|(?<!\w)(?:{phrases.joins})[, ]\s*)(?:{phrases.leads}){{0,4}}"
+        self.announcing = re.compile(_fold(rf"{begin}(?P<phrase>{phrases.announcing})"))
+        self.before = re.compile(_fold(phrases.before))
+        self.behind = re.compile(_fold(phrases.behind))
+        self.waiting = re.compile(_fold(phrases.waiting))
+        self.asking = re.compile(_fold(phrases.asking))
+        self.declining = re.compile(_fold(phrases.declining))
+        self.polite = re.compile(_fold(phrases.polite))
+        self.forbidding = re.compile(_fold(phrases.forbidding))
+        self.agreeing = re.compile(rf"(?:(?:{_fold(phrases.agreeing)})[ ,.!。！、，]*){{1,3}}")
+
+    def announces(self, sentence: str) -> bool:
+        """Whether a sentence announces an action."""
+        found = self.announcing.search(sentence)
+        if found is None or self.before.search(sentence, 0, found.start("phrase")) is not None:
+            return False
+        rest = sentence[found.start("phrase") :]
+        return _EXPLAINED.search(rest) is None and self.behind.search(rest) is None
+
+    def requests(self, sentence: str) -> bool:
+        """Whether a sentence of a user asks for something to be done."""
+        if sentence.endswith(_QUESTION_MARKS) and self.polite.search(sentence) is None:
+            return False
+        words = sentence.rstrip(f" {''.join(_QUESTION_MARKS)}")
+        clauses = (words, *_CLAUSE_END.split(words))
+        return any(map(self.asking.match, clauses)) and self.declining.search(words) is None
+
+
+def _fold(text: str) -> str:
+    """A text with one spelling for letters that are written in several ways."""
+    return unicodedata.normalize("NFC", text).translate(_DROPPED).translate(_FOLDED)
+
+
+_LANGUAGES = tuple(
+    _Language(module.PHRASES)
+    for module in (
+        english,
+        chinese,
+        spanish,
+        hindi,
+        arabic,
+        portuguese,
+        russian,
+        japanese,
+        german,
+        french,
+        korean,
+    )
+)
+
+
+def announces_action(text: str) -> bool:
+    """Whether an answer ends by announcing an action of its own.
+
+    Parameters: ``text`` is the whole text of the answer.
+    Returns: True if the last sentence states what the model does next.
+    """
+    sentence = _find_last_sentence(text)
+    return bool(sentence) and any(language.announces(sentence) for language in _LANGUAGES)
+
+
+def wants_action(messages: tuple[Message, ...]) -> bool:
+    """Whether a conversation still wants action.
+
+    Parameters: ``messages`` are the messages of the conversation, without the answer.
+    Returns: True behind a tool result and if the last message of the user asks for something to be done; False for
+    questions, for plans that are asked for, and in doubt.
+    """
+    last = messages[-1] if messages else None
+    if last is None or last.role != "user":
+        return last is not None and last.role == "tool"
+    text = _read_request(last.text)
+    if any(language.forbidding.search(text) for language in _LANGUAGES):
+        return False
+    if any(language.agreeing.fullmatch(text) for language in _LANGUAGES):
+        return _ends_with_question(messages[:-1])
+    sentences = [sentence.strip(" \t¿¡") for sentence in _REQUEST.findall(text)]
+    return any(language.requests(sentence) for sentence in sentences for language in _LANGUAGES)
+
+
+def _find_last_sentence(text: str) -> str:
+    """The last sentence of an answer, folded and without marks at its end, or an empty string if it cannot announce."""
+    tail = text[-TAIL_SIZE:].rstrip()
+    tail = _LIST_MARK.sub("", _OPEN_FENCE.sub("", f"\n{tail}")).strip()
+    if _ends_in_code(tail, complete=len(text) <= TAIL_SIZE):
+        return ""
+    plain = _fold(tail.lower())
+    line = plain[plain.rfind("\n") + 1 :]
+    if any(pattern.search(plain) for pattern in (_DRAFT, _PLAN)) or _ITEM.match(line) is not None:
+        return ""
+    line = _EMPHASIS.sub("", _SPANS.sub(_CODE, line))
+    if _OPEN_QUOTE.search(line) is not None:
+        return ""
+    for sentence in reversed(_SENTENCE_END.split(line)):
+        words, marks = _split_marks(sentence)
+        if _QUESTION.search(marks) is not None:
+            return ""
+        if words and not any(language.waiting.fullmatch(words) for language in _LANGUAGES):
+            return words + ("..." if "…" in marks or "..." in marks else "")
+    return ""
+
+
+def _ends_in_code(tail: str, complete: bool) -> bool:
+    """Whether a text ends with code or inside it. A text that is not complete may begin inside code."""
+    inside = False
+    last = None
+    for last in _FENCE.finditer(tail):
+        inside = True if last[1] else not inside
+    if last is None:
+        return False
+    if "\n" not in tail[last.start() :]:
+        return True
+    return inside and (complete or bool(last[1]))
+
+
+def _split_marks(sentence: str) -> tuple[str, str]:
+    """A sentence without punctuation, symbols and white space around it, and what stood behind it."""
+    end = len(sentence)
+    while end and unicodedata.category(sentence[end - 1])[0] in "PSZC":
+        end -= 1
+    return sentence[:end].lstrip(f" \t-–—>#(.,:;!¡¿…{_CODE}"), sentence[end:]
+
+
+def _read_request(text: str) -> str:
+    """The beginning and the end of a user's message, folded, without code and what clients add."""
+    if len(text) > 2 * REQUEST_SIZE:
+        text = f"{text[:REQUEST_SIZE]}\n{text[-REQUEST_SIZE:]}"
+    return _SPANS.sub(_CODE, _fold(_ADDED.sub("\n", text).lower())).strip()
+
+
+def _ends_with_question(messages: tuple[Message, ...]) -> bool:
+    """Whether the last message is a question of the model."""
+    return bool(messages) and messages[-1].role == "assistant" and _QUESTION.search(messages[-1].text[-40:]) is not None

@@ -1,0 +1,1 @@
+"""Phrases of narrated stops and requests, one module per language."""

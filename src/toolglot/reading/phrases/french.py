@@ -1,0 +1,88 @@
+"""Phrases of narrated stops and requests: French."""
+
+from __future__ import annotations
+
+from toolglot.reading.phrases.record import Phrases
+
+_INFINITIVE = (
+    r"(?:lire|relire|vérifier|examiner|inspecter|voir|regarder|jeter un (?:\w+ )?(?:œil|oeil|coup d'œil"
+    r"|coup d'oeil)|consulter|chercher|rechercher|trouver|localiser|ouvrir|interroger|exécuter|lancer|relancer"
+    r"|tester|compiler|construire|déployer|démarrer|redémarrer|installer|désinstaller|réinstaller"
+    r"|mettre (?:à jour|en place|en œuvre)|actualiser|modifier|éditer|changer|corriger|réparer|ajuster|adapter"
+    r"|refactoriser|renommer|remplacer|réécrire|supprimer|effacer|retirer|nettoyer|créer|ajouter|insérer|écrire"
+    r"|rédiger|générer|implémenter|appliquer|configurer|activer|désactiver|éteindre|allumer|envoyer"
+    r"|enregistrer|sauvegarder|copier|déplacer|fusionner|annuler la|connecter|naviguer|explorer|enquêter|analyser"
+    r"|déboguer|comparer|compter|calculer|extraire|filtrer|convertir|planifier|réserver|lister|obtenir|récupérer"
+    r"|télécharger|essayer|réessayer|utiliser|procéder|valider|importer|exporter|faire (?:cela|ça|une|le|la|les)"
+    r"|effectuer|parcourir|tenter|commencer (?:par|à|avec))"
+)
+_PRESENT = (
+    r"(?:lis|relis|vérifie|examine|regarde|consulte|cherche|recherche|ouvre|exécute|lance|relance|teste|compile"
+    r"|déploie|démarre|redémarre|installe|mets (?:à jour|en place)|modifie|change|corrige|répare|ajuste|adapte"
+    r"|renomme|remplace|supprime|efface|nettoie|crée|ajoute|écris|rédige|génère|applique|configure"
+    r"|active|désactive|éteins|allume|envoie|enregistre|copie|déplace|explore|analyse|compare|compte les|calcule"
+    r"|extrais|récupère|télécharge|essaie|réessaie|utilise l'outil|procède|effectue|m'occupe (?:de|maintenant|tout)"
+    r"|commence (?:par|à)|jette un)"
+)
+_ADVERB = (
+    r"(?:maintenant|d'abord|tout d'abord|donc|aussi|également|ensuite|alors|immédiatement|tout de suite|à présent"
+    r"|rapidement|simplement|directement|commencer par|procéder à|y|en|le|la|les|essayer de|puis|vite|désormais)"
+)
+PHRASES = Phrases(
+    leads=(
+        r"(?:maintenant|d'abord|tout d'abord|ensuite|puis|alors|bon|bien|très bien|d'accord|ok|parfait|compris|et"
+        r"|mais|donc|enfin|à présent|pour commencer|un instant|première étape|étape suivante|voyons)(?:,? )"
+    ),
+    joins=r"donc|alors|et|mais|puis|c'est pourquoi",
+    announcing=(
+        rf"(?:(?:je vais|nous allons|on va|je m'apprête à) (?:{_ADVERB} ){{0,3}}(?:l'|les |le |la |y |en |vous "
+        rf"|te )?{_INFINITIVE}(?!\w)"
+        rf"|(?:laissez-moi|laisse-moi|permettez-moi de|permettez-moi d'|permets-moi de"
+        rf"|permets-moi d') ?(?:{_ADVERB} ){{0,2}}(?:l'|les |le |la |y )?{_INFINITIVE}(?!\w)"
+        rf"|(?:je |j'|j'en |j'y |je l'|je le |je la |je les ){_PRESENT}(?!\w)"
+        r"|(?:regardons|vérifions|voyons|examinons|consultons|cherchons|ouvrons|lançons|exécutons|testons|lisons"
+        r"|analysons|commençons par|corrigeons|installons|explorons|listons)(?!\w))"
+    ),
+    before=(
+        r"\b(?:si|s'il|lorsque|quand|dès que|une fois|aussitôt|au besoin|en cas|sinon|à moins|après (?:votre|ton"
+        r"|que)|avec (?:votre|ton) accord|dites-moi|dis-moi|envoyez|envoie-moi|indiquez|indique-moi|donnez"
+        r"|donne-moi|confirmez|confirme|partagez|collez|veuillez|s'il vous plaît|supposons|disons|imaginons"
+        r"|vous (?:pouvez|devez|devriez|pourriez)|à l'avenir|désormais|dorénavant|demain|dit|écrit|par exemple"
+        r"|prenons)\b"
+    ),
+    behind=(
+        r"\b(?:demain|plus tard|à l'avenir|toujours|chaque (?:fois|commit|jour|nuit|semaine)|quand (?:vous|tu)"
+        r"|lorsque (?:vous|tu)|si (?:vous|tu|nécessaire|besoin|cela vous)|dès que|une fois|un exemple|exemples"
+        r"|expliquer|résumer|préciser|jusqu'à ce que|après votre|prochaine fois|au besoin|pas|plus)\b"
+    ),
+    waiting=(
+        r"(?:un (?:instant|moment)(?:,? s'il (?:vous|te) plaît)?|(?:veuillez )?patientez?(?: un instant)?"
+        r"|une (?:seconde|minute))"
+    ),
+    asking=(
+        r"(?:(?:s'il (?:te|vous) plaît|stp|svp|maintenant|ensuite|puis|aussi|d'abord|ok|bien|merci|oui|bonjour"
+        r"|salut|et|alors|parfait)\b,? ){0,4}"
+        r"(?:(?:peux-tu|pouvez-vous|pourrais-tu|pourriez-vous|tu peux|vous pouvez) (?:me |m'|aussi )?|(?:je veux"
+        r"|je voudrais|j'aimerais|il faut|j'ai besoin) (?:que tu |que vous |de )?|aide-moi à |aidez-moi à |tu dois "
+        r"|vous devez )?"
+        rf"(?:{_INFINITIVE}|{_PRESENT}|(?:lisez|vérifiez|regardez|consultez|cherchez|recherchez|ouvrez|exécutez"
+        rf"|lancez|testez|compilez|déployez|démarrez|redémarrez|installez|mettez|mets|modifiez|changez|corrigez"
+        rf"|réparez|ajustez|renommez|remplacez|supprimez|effacez|nettoyez|créez|ajoutez|écrivez|rédigez|générez"
+        rf"|appliquez|configurez|activez|désactivez|éteignez|allumez|envoyez|enregistrez|copiez|déplacez|analysez"
+        rf"|comparez|calculez|extrayez|téléchargez|réservez|planifiez|listez|fais-le|faites-le|continue|continuez"
+        rf"|vas-y|allez-y|poursuis|poursuivez|convertis|convertissez|migre|optimise|ouvre-le|trie|triez|range"
+        rf"|baisse|monte))(?!\w)"
+    ),
+    declining=(
+        r"\b(?:explique|expliquez|expliquer|décris|décrivez|résume|résumez|dis-moi|dites-moi|pourquoi|comment"
+        r"|qu'est-ce|quel(?:le)?s?|plan|proposition|ne (?:change|modifie|touche|lance|fais|exécute)\w* (?:rien|pas)"
+        r"|sans (?:changer|exécuter|toucher|modifier|lancer)|seulement (?:expliquer|savoir)|avis|poème|histoire"
+        r"|blague|différence)\b"
+    ),
+    polite=r"\b(?:peux-tu|pouvez-vous|pourrais-tu|pourriez-vous|tu peux|vous pouvez)\b",
+    forbidding=(
+        r"\bne (?:change|modifie|touche|lance|fais|exécute)\w* (?:rien|pas)\b|\bsans (?:rien )?(?:changer|exécuter"
+        r"|toucher|modifier|lancer)\b"
+    ),
+    agreeing=r"oui|d'accord|s'il (?:te|vous) plaît",
+)

@@ -1,0 +1,86 @@
+"""Phrases of narrated stops and requests: German."""
+
+from __future__ import annotations
+
+from toolglot.reading.phrases.record import Phrases
+
+_INFINITIVE = (
+    r"(?:lesen|einlesen|prüfen|überprüfen|nachprüfen|ansehen|anschauen|nachsehen|nachschauen|untersuchen|durchsehen"
+    r"|öffnen|suchen|durchsuchen|finden|heraussuchen|abfragen|ausführen|starten|neu starten|testen|bauen"
+    r"|kompilieren|installieren|nachinstallieren|aktualisieren|ändern|bearbeiten|anpassen"
+    r"|korrigieren|beheben|reparieren|umbenennen|ersetzen|umschreiben|entfernen|löschen|aufräumen|leeren|erstellen"
+    r"|anlegen|hinzufügen|ergänzen|einfügen|schreiben|erzeugen|generieren|implementieren|umsetzen|anwenden"
+    r"|konfigurieren|einrichten|aktivieren|deaktivieren|ausschalten|einschalten|abspielen|senden|schicken|versenden"
+    r"|speichern|kopieren|verschieben|zusammenführen|zurücksetzen|verbinden|aufrufen|abrufen|recherchieren|erkunden"
+    r"|analysieren|debuggen|vergleichen|zählen|berechnen|auslesen|extrahieren|filtern|umwandeln|konvertieren|buchen"
+    r"|eintragen|auflisten|holen|herunterladen|hochladen|laden|versuchen|probieren|ausprobieren|verwenden|nutzen"
+    r"|ermitteln|herausfinden|beginnen|anfangen|fortfahren|vornehmen|durchführen|verschaffen|laufen lassen|werfen"
+    r"|machen)"
+)
+_PRESENT = (
+    r"(?:lese|prüfe|überprüfe|untersuche|öffne|suche|durchsuche|frage|führe|starte|teste|baue|kompiliere"
+    r"|installiere|aktualisiere|ändere|bearbeite|passe|korrigiere|behebe|repariere|benenne|ersetze|entferne|lösche"
+    r"|leere|erstelle|lege|füge|ergänze|schreibe|erzeuge|generiere|implementiere|wende|konfiguriere|richte"
+    r"|aktiviere|deaktiviere"
+    r"|schalte|spiele|sende|schicke|speichere|kopiere|verschiebe|setze|verbinde|rufe|recherchiere|erkunde"
+    r"|analysiere|vergleiche|zähle|berechne|extrahiere|filtere|konvertiere|buche|trage|liste|hole|lade|versuche"
+    r"|probiere|ermittle|beginne|fange|fahre|nehme|verschaffe|lasse|werfe einen|mache mich|schaue|schau|gucke"
+    r"|sehe (?:mir|nach|kurz|jetzt|zuerst|nun|das|die|den))"
+)
+PHRASES = Phrases(
+    leads=(
+        r"(?:jetzt|nun|zuerst|zunächst|dann|danach|anschließend|als nächstes|als erstes|im nächsten schritt|okay|ok"
+        r"|gut|alles klar|verstanden|moment|und|aber|also|deshalb|daher|abschließend|noch|außerdem"
+        r"|schritt \d+)(?:,? )"
+    ),
+    joins=r"also|deshalb|daher|darum|und|aber|dann|jetzt|nun|danach|anschließend|zuerst|zunächst|noch",
+    announcing=(
+        rf"(?:(?:ich werde|werde ich|wir werden|werden wir) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)"
+        rf"|(?:lass|lassen sie|lasst) (?:mich|uns) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)"
+        rf"|ich {_PRESENT}(?!\w)|{_PRESENT} ich(?!\w)"
+        r"|(?:schauen|sehen) wir (?:uns|mal|nach|zuerst|zunächst)(?!\w)|(?:prüfen|öffnen|lesen|starten|suchen"
+        r"|testen|beginnen|untersuchen|überprüfen) wir (?:jetzt|nun|zuerst|zunächst|mal|mit|erst|einmal|die|das"
+        r"|den)(?!\w))"
+    ),
+    before=(
+        r"\b(?:wenn|falls|sobald|bei bedarf|sofern|solange|nach (?:deiner|ihrer|der freigabe|eurer)|mit (?:deiner"
+        r"|ihrer) (?:erlaubnis|zustimmung)|bitte(?! warten| einen)|sag|sagen sie|schick|schicke mir|schicken sie"
+        r"|nenn|nennen sie|gib|geben sie|teile|teilen sie|bestätige|bestätigen sie|lade|laden sie|sende|antworte"
+        r"|angenommen|stell dir|du (?:kannst|solltest|musst)|sie (?:können|sollten|müssen)|würde|könnte"
+        r"|in zukunft|künftig|zukünftig|ab jetzt|ab sofort|von nun an|morgen|später|schreibt|sagt|zum beispiel"
+        r"|beispielsweise|gerne?|bevor|ansonsten|sonst)\b"
+    ),
+    behind=(
+        r"\b(?:nicht|kein\w*|nie|morgen|später|nachher|in zukunft|künftig|zukünftig|immer|stets|jedes mal|vor jedem"
+        r"|nach jedem|jede[nrs]? (?:tag|nacht|woche|commit)|wenn (?:du|sie|es|ihr)|falls|sobald|sofern|bei bedarf"
+        r"|gerne?|beispiel|beispiele|erklären|erläutern|zusammenfassen|wissen|mich (?:morgen|wieder)"
+        r"|nächste[ns]? (?:mal|woche)|bis (?:du|sie)|nachdem (?:du|sie)|auf deine|auf ihre|davon aus|stelle|wert"
+        r"|bereits|schon seit)\b"
+    ),
+    waiting=(
+        r"(?:(?:einen |kleinen )?(?:moment|augenblick)(?: bitte)?|bitte (?:warten|einen moment(?: geduld)?)|(?:das"
+        r"|dies) (?:kann|wird) (?:einen|kurz|etwas) .{0,30}dauern)"
+    ),
+    asking=(
+        r"(?:(?:bitte|jetzt|nun|dann|danach|auch|zuerst|ok|okay|gut|danke|ja|hallo|hi|und|also|super|mal)\b,? ){0,4}"
+        r"(?:(?:kannst|könntest|würdest|können|könnten|würden) (?:du"
+        r"|sie) .{0,120}?\b(?:" + _INFINITIVE[3:] + r"(?!\w)|(?:ich (?:möchte|will), dass du|du sollst|hilf mir)\b"
+        r"|(?:lies|prüfe?|überprüfe?|öffne|suche?|such mir|durchsuche|führe?|starte|teste|baue?|kompiliere"
+        r"|installiere|aktualisiere|ändere?|bearbeite|passe?|korrigiere|behebe?|repariere|benenne|ersetze|entferne"
+        r"|lösche?|leere|erstelle?|lege?|füge?|ergänze|schreibe?|erzeuge|generiere|implementiere|wende|konfiguriere"
+        r"|richte|aktiviere|deaktiviere|schalte?|mach(?:e|s)?|spiele?|sende|schicke?|speichere?|kopiere|verschiebe"
+        r"|setze?|rufe?|recherchiere|analysiere|vergleiche|zähle?|berechne|extrahiere|konvertiere|buche?|trage?"
+        r"|liste|hole?|lade|sieh|schaue?|weiter|fahre? fort|leg los|prüfen sie|öffnen sie|starten sie|führen sie"
+        r"|erstellen sie|löschen sie|ändern sie|schalten sie|senden sie|aktualisieren sie|korrigieren sie"
+        r"|beheben sie|installieren sie|optimiere|migriere|sortiere|räum)(?!\w))"
+    ),
+    declining=(
+        r"\b(?:erkläre?|erklären|beschreibe?|fass\w* .{0,40}zusammen|sag mir|warum|wieso|weshalb|wie|was"
+        r"|welche[rsn]?|plan|vorschlag|konzept|ändere? (?:noch )?nichts|nichts (?:ändern|ausführen)"
+        r"|ohne (?:etwas )?zu (?:ändern|starten)|ohne (?:änderung|ausführung)|nur (?:erklären|wissen)|meinung"
+        r"|gedicht|geschichte|witz|unterschied)\b"
+    ),
+    polite=r"\b(?:kannst|könntest|würdest|können|könnten|würden) (?:du|sie)\b",
+    forbidding=r"\b(?:ändere|mach|führe)\w* (?:bitte )?(?:noch )?nichts\b|\bohne (?:etwas )?zu (?:ändern|starten)\b",
+    agreeing=r"ja|gerne|klar|bitte|okay",
+)

@@ -1,0 +1,91 @@
+"""Phrases of narrated stops and requests: Portuguese."""
+
+from __future__ import annotations
+
+from toolglot.reading.phrases.record import Phrases
+
+_INFINITIVE = (
+    r"(?:ler|verificar|checar|conferir|examinar|inspecionar|ver|olhar|dar uma (?:\w+ )?olhada|buscar|procurar"
+    r"|pesquisar|abrir|consultar|executar|rodar|testar|compilar|construir|implantar|iniciar|reiniciar|instalar"
+    r"|desinstalar|atualizar|modificar|editar|alterar|mudar|corrigir|consertar"
+    r"|arrumar|reparar|ajustar|refatorar|renomear|substituir|reescrever|remover|excluir|apagar|deletar|limpar|criar"
+    r"|adicionar|inserir|escrever|gerar|implementar|aplicar|configurar|ativar|desativar|desligar|ligar|acender"
+    r"|tocar|enviar|mandar|salvar|guardar|copiar|mover|mesclar|reverter"
+    r"|conectar|navegar|acessar|investigar|explorar|analisar|depurar|comparar|contar|calcular|extrair|filtrar"
+    r"|converter|agendar|marcar|reservar|listar|obter|baixar|descarregar|carregar|subir|tentar|usar|utilizar"
+    r"|localizar|encontrar|descobrir|prosseguir|validar|importar|exportar|puxar|fazer (?:isso|a|o|uma|as|os|essa"
+    r"|esse))"
+)
+_PRESENT = (
+    r"(?:leio|verifico|confiro|examino|busco|procuro|abro|consulto|executo|rodo|testo|instalo|atualizo|edito|altero"
+    r"|mudo|corrijo|ajusto|removo|apago|excluo|crio|adiciono|gero|aplico|configuro|ligo|desligo|envio|salvo|analiso"
+    r"|comparo|baixo|reinicio)"
+)
+_CLITIC = r"(?:-(?:lo|la|los|las|o|a|os|as))?"
+_VERB = (
+    rf"(?:{_INFINITIVE}(?!\w)|(?:criá|instalá|atualizá|verificá|corrigi|abri|lê|removê|apagá|executá|editá|testá"
+    rf"|adicioná|analisá|ajustá|alterá|buscá|excluí|configurá|enviá|salvá)-l[oa]s?"
+    r"|(?:começar|iniciar) (?:por|com|a|pelo|pela|lendo|listando|verificando|analisando|abrindo))"
+)
+_ADVERB = (
+    r"(?:agora|primeiro|já|também|diretamente|rapidamente|então|logo|te|lhe|imediatamente|em seguida|começar a"
+    r"|tentar|proceder a|passar a|o|a|os|as)"
+)
+PHRASES = Phrases(
+    leads=(
+        r"(?:agora|primeiro|depois|então|em seguida|a seguir|ok|certo|bem|bom|claro|perfeito|entendido|e|mas"
+        r"|próximo passo|por fim|finalmente|eu|agora mesmo|em primeiro lugar|para começar)(?:,? )"
+    ),
+    joins=r"então|por isso|portanto|assim|e|mas|eu",
+    announcing=(
+        rf"(?:(?:vou|irei|vamos|estou indo) (?:{_ADVERB} ){{0,3}}{_VERB}{_CLITIC}(?!\w)"
+        rf"|(?:deixe-me|deixa-me|deixe eu|deixa eu|deixa-me|permita-me|me deixe"
+        rf"|me deixa) (?:{_ADVERB} ){{0,2}}{_VERB}{_CLITIC}(?!\w)"
+        rf"|(?:{_INFINITIVE}ei|começarei (?:por|com|a|lendo|listando|pelo|pela)|farei (?:isso|a|o|uma)|usarei"
+        rf"|obterei)(?!\w)"
+        rf"|(?:agora|já|agora mesmo) (?:eu )?{_PRESENT}(?!\w)|{_PRESENT}(?!\w)(?= .*\b(?:agora|já)\b)"
+        r"|(?:vejamos|verifiquemos|comecemos|analisemos|busquemos)(?!\w)"
+        r"|estou (?:lendo|verificando|buscando|abrindo|consultando|executando|rodando|instalando|atualizando"
+        r"|criando|analisando|baixando|procurando|pesquisando)\b(?=.*(?:\bagora\b|…|\.\.\.|:$)))"
+    ),
+    before=(
+        r"\b(?:se|quando|assim que|uma vez|logo que|caso|se necessário|a menos|até que|depois que|após (?:a sua|sua"
+        r"|o seu|seu)|com (?:a )?sua (?:permissão|aprovação)|diga|me diga|envie|me envie|mande|me mande|me passe"
+        r"|confirme|compartilhe|informe|por favor|cole|suponha|suponhamos|digamos|imagine|você (?:pode|deve|deveria"
+        r"|poderia)|no futuro|de agora em diante|a partir de agora|amanhã|diz|escreve|escreveu|por exemplo)\b"
+    ),
+    behind=(
+        r"\b(?:amanhã|mais tarde|depois que|no futuro|sempre|cada (?:vez|commit|dia|noite|semana)|toda vez"
+        r"|quando (?:você|quiser|me|estiver|for)|se (?:quiser|você|for|necessário|preferir|precisar)|assim que"
+        r"|um exemplo|exemplos|explicar|resumir|esclarecer|até que|após a sua|próxima vez|caso)\b"
+    ),
+    waiting=(
+        r"(?:(?:só )?um (?:momento|segundo|instante|minuto)(?:,? por favor)?"
+        r"|(?:por favor,? )?aguarde(?: um momento)?|já volto)"
+    ),
+    asking=(
+        r"(?:(?:por favor|agora|depois|também|primeiro|ok|certo|obrigado|obrigada|sim|olá|oi|e|então|só"
+        r"|perfeito)\b,? ){0,4}"
+        r"(?:(?:você )?(?:pode|poderia|consegue) |(?:quero|preciso|gostaria) (?:que você |de )?|me ajude a "
+        r"|tem que |precisa |vamos )?"
+        rf"(?:{_INFINITIVE}(?:-(?:o|a|os|as|me))?|(?:leia|verifique|confira|cheque|busque|procure|pesquise|abra"
+        rf"|consulte|execute|rode|teste|compile|inicie|reinicie|instale|atualize|modifique|edite|altere|mude"
+        rf"|corrija|conserte|arrume|ajuste|renomeie|substitua|remova|exclua|apague|delete|limpe|crie|adicione"
+        rf"|escreva|gere|implemente|aplique|configure|ative|desative|desligue|ligue|acenda|envie|mande|salve|copie"
+        rf"|mova|analise|compare|calcule|extraia|converta|agende|marque|reserve|liste|baixe|suba|faça|continue"
+        rf"|prossiga|siga|pode continuar|migre|otimize|refatore|roda|cria|arruma|apaga|abre|corrige|manda|liga"
+        rf"|desliga|coloca|coloque))(?!\w)"
+    ),
+    declining=(
+        r"\b(?:explique|explica|explicar|descreva|resuma|resumir|me diga|diga|por que|porquê|como|o que (?:é|faz"
+        r"|acha|significa)|qual|plano|proposta|não (?:mude|altere|mexa|modifique|execute|faça|edite)|sem (?:mudar"
+        r"|executar|mexer|alterar|modificar)|só (?:explique|me diga|quero saber)|opinião|poema|conto|piada|história"
+        r"|diferença)\b"
+    ),
+    polite=r"\b(?:pode|poderia|consegue)\b",
+    forbidding=(
+        r"\bnão (?:mude|altere|mexa|modifique|execute|faça|edite)\b|\bsem (?:mudar|executar|mexer|alterar"
+        r"|modificar)\b"
+    ),
+    agreeing=r"sim|claro|pode|pode ser|isso|por favor",
+)

@@ -1,0 +1,33 @@
+"""The record that holds the phrases of one language; ``narrated_stops`` explains how they are used."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Phrases(Struct, frozen=True, kw_only=True):
+    """Regular expressions of one language, in lower case and with straight apostrophes. Verbs are verbs of acting: what
+    a model does with a tool. Verbs of explaining, waiting, offering or remembering stay out."""
+
+    leads: str
+    """Words before an announcement that do not change it ("now, "), with their separator."""
+    joins: str
+    """Words that begin a clause inside a sentence ("so")."""
+    announcing: str
+    """An opening in the first person and a verb, from the beginning of a clause ("I'll now read")."""
+    before: str
+    """What refuses an announcement behind it: conditions, requests to the user, other speakers."""
+    behind: str
+    """What refuses an announcement before it: later times, conditions, explanations."""
+    waiting: str
+    """A whole last sentence that only asks for patience; the sentence before it counts."""
+    asking: str
+    """The beginning of a clause in which a user asks for something to be done."""
+    declining: str
+    """What makes a sentence of a user no request for action: explanations, plans, opinions."""
+    polite: str
+    """What makes a question of a user a request ("can you")."""
+    forbidding: str
+    """What makes a whole message of a user no request for action ("don't change anything")."""
+    agreeing: str
+    """Words that agree to a proposal of the model."""

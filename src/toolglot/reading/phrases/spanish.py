@@ -1,0 +1,96 @@
+"""Phrases of narrated stops and requests: Spanish."""
+
+from __future__ import annotations
+
+from toolglot.reading.phrases.record import Phrases
+
+_INFINITIVE = (
+    r"(?:leer|revisar|verificar|comprobar|examinar|inspeccionar|ver|mirar|echar (?:un vistazo|una mirada)"
+    r"|dar (?:un vistazo|una mirada)|buscar|abrir|consultar|ejecutar|correr|probar|lanzar|compilar|construir"
+    r"|desplegar|iniciar|reiniciar|arrancar|instalar|desinstalar"
+    r"|actualizar|modificar|editar|cambiar|corregir|arreglar|reparar|ajustar|refactorizar|renombrar|reemplazar"
+    r"|reescribir|eliminar|borrar|quitar|limpiar|crear|agregar|añadir|insertar|escribir|generar|implementar|aplicar"
+    r"|configurar|activar|desactivar"
+    r"|apagar|encender|reproducir|enviar|mandar|guardar|copiar|mover|fusionar|revertir|conectar|navegar|visitar"
+    r"|investigar|explorar|analizar|depurar|comparar|contar|calcular|extraer|filtrar|convertir|programar|agendar"
+    r"|reservar|listar|obtener|descargar|subir"
+    r"|intentar|usar|utilizar|localizar|encontrar|averiguar|proceder|comenzar (?:por|con|a|leyendo|revisando"
+    r"|listando|analizando)|empezar (?:por|con|a)|validar|importar|exportar|hacer (?:eso|esto|el cambio|los cambios"
+    r"|la consulta|una consulta|una búsqueda)|poner|cargar|traer|recuperar)"
+)
+_PRESENT = (
+    r"(?:leo|reviso|verifico|compruebo|examino|busco|abro|consulto|ejecuto|corro|pruebo|lanzo|compilo|inicio"
+    r"|reinicio|instalo|actualizo|modifico|edito|cambio|corrijo|arreglo|ajusto|elimino|borro|creo (?:el|la|los|las"
+    r"|un|una|□)|agrego|añado|escribo (?:el|la|los|las|un|una|□)|genero"
+    r"|aplico|configuro|activo|desactivo|apago|enciendo|envío|guardo|copio|muevo|analizo|comparo|calculo|extraigo"
+    r"|descargo|listo los|obtengo|procedo (?:a|con)|comienzo (?:por|con|a)|empiezo (?:por|con|a)|intento)"
+)
+_ADVERB = (
+    r"(?:ahora|primero|ya|también|directamente|rápidamente|entonces|a continuación|inmediatamente|luego|proceder a"
+    r"|comenzar a|empezar a|intentar|tratar de|pasar a|volver a)"
+)
+PHRASES = Phrases(
+    leads=(
+        r"(?:ahora|primero|luego|entonces|a continuación|después|ok|vale|bien|bueno|claro|perfecto|entendido|y|pero"
+        r"|siguiente paso|por último|finalmente|de acuerdo|ahora mismo|en primer lugar|para empezar|yo)(?:,? )"
+    ),
+    joins=r"así que|por lo que|por eso|por tanto|y|pero|entonces|luego",
+    announcing=(
+        rf"(?:(?:(?:lo|la|los|las|te|le) )?(?:voy|vamos) (?:{_ADVERB} )?a (?:{_ADVERB} ){{0,2}}{_INFINITIVE}(?:lo"
+        rf"|la|los|las|le|te)?(?!\w)"
+        rf"|(?:déjame|déjeme|dejame|permíteme|permítame|permiteme) (?:{_ADVERB} ){{0,2}}{_INFINITIVE}(?:lo|la|los"
+        rf"|las|le)?(?!\w)"
+        rf"|(?:(?:lo|la|los|las|te|le) )?(?:{_INFINITIVE}é|haré (?:eso|esto|el|la|los|una)|pondré|obtendré"
+        rf"|comenzaré (?:por|con|a)|empezaré (?:por|con|a)|procederé|usaré|utilizaré|echaré un vistazo)(?!\w)"
+        r"|lo primero que (?:haré|voy a hacer)"
+        rf"|(?:(?:lo|la|los|las|te|le) )?{_PRESENT}(?!\w)"
+        r"|(?:veamos|revisemos|verifiquemos|comprobemos|busquemos|abramos|ejecutemos|probemos|miremos|leamos"
+        r"|examinemos|analicemos|comencemos|empecemos|consultemos|listemos|exploremos|actualicemos|corrijamos"
+        r"|instalemos)(?!\w)"
+        r"|estoy (?:leyendo|revisando|verificando|comprobando|buscando|abriendo|consultando|ejecutando|instalando"
+        r"|actualizando|creando|analizando|descargando)\b(?=.*(?:\bahora\b|…|\.\.\.|:$)))"
+    ),
+    before=(
+        r"\b(?:si|cuando|una vez|en cuanto|tan pronto|en caso|de ser necesario|si no|a menos|hasta|después de que"
+        r"|tras (?:tu|su)|con (?:tu|su) permiso|dime|díme|dígame|envíame|envía|envíe|mándame|pásame|dame|deme"
+        r"|avísame|confirma|confirme|comparte|indica|indícame|por favor|sube|pega|escribe|supongamos|supón|digamos"
+        r"|imagina|puedes|podrías|deberías|debes|en el futuro|de ahora en adelante|a partir de ahora|mañana|dice"
+        r"|escribe|escribió|sería|haría|por ejemplo)\b"
+    ),
+    behind=(
+        r"\b(?:mañana|luego|más tarde|más adelante|en el futuro|siempre|cada (?:vez|commit|día|noche|semana)"
+        r"|cuando (?:me|tú|usted|lo|quieras|confirmes|esté)|si (?:quieres|lo deseas|hace falta|es necesario|me"
+        r"|prefieres|te)|en cuanto|una vez|un ejemplo|ejemplos|de ejemplo|explicar|resumir|aclarar|hasta que"
+        r"|tras tu|próxima vez|después de que)\b"
+    ),
+    waiting=(
+        r"(?:un (?:momento|segundo|instante)(?:,? por favor)?|(?:por favor,? )?espera(?: un momento)?"
+        r"|dame un (?:momento|segundo))"
+    ),
+    asking=(
+        r"(?:(?:por favor|ahora|luego|después|también|primero|ok|vale|bien|gracias|sí|hola|y|entonces|ahora mismo"
+        r"|solo|perfecto)\b,? ){0,4}"
+        r"¿?(?:(?:me )?(?:puedes|podrías|puede|podría) |(?:quiero|necesito|quisiera|me gustaría) (?:que )?"
+        r"|ayúdame a |hay que |tienes que |debes |vamos a )?"
+        rf"(?:{_INFINITIVE}(?:me|lo|la|los|las|melo|le)?|(?:lee|lea|revisa|revise|revises|verifica|verifique"
+        rf"|comprueba|compruebe|busca|busque|busques|búscame|abre|abra|consulta|ejecuta|ejecute|ejecutes|corre"
+        rf"|corra|prueba|lanza|compila|despliega|inicia|reinicia|reinicie|instala|instale|actualiza|actualice"
+        rf"|actualices|modifica|edita|cambia|cambie|corrige|corrija|arregla|arregle|arregles|ajusta|renombra"
+        rf"|reemplaza|elimina|elimine|borra|borre|borres|quita|limpia|crea|cree|crees|agrega|añade|escribe|genera"
+        rf"|implementa|aplica|configura|activa|desactiva|apaga|apague|enciende|encienda|pon|ponga|envía|envíe"
+        rf"|envíale|manda|mándale|guarda|copia|mueve|analiza|compara|calcula|extrae|convierte|programa|agenda"
+        rf"|reserva|lista|descarga|sube|haz|hazlo|continúa|sigue|procede|adelante|mira|migra|optimiza"
+        rf"|refactoriza))(?!\w)"
+    ),
+    declining=(
+        r"\b(?:explica|explícame|explicar|describe|resume|resúmeme|dime|por qué|cómo|qué (?:es|hace|opinas"
+        r"|significa)|cuál|plan|propuesta|no (?:cambies|toques|modifiques|ejecutes|hagas|edites)|sin (?:cambiar"
+        r"|ejecutar|tocar|modificar)|solo (?:explica|dime|quiero saber)|opinión|poema|cuento|chiste|historia"
+        r"|diferencia)\b"
+    ),
+    polite=r"\b(?:puedes|podrías|puede|podría)\b",
+    forbidding=(
+        r"\bno (?:cambies|toques|modifiques|ejecutes|hagas|edites)\b|\bsin (?:cambiar|ejecutar|tocar|modificar)\b"
+    ),
+    agreeing=r"sí|si|claro|vale|dale|por favor",
+)
