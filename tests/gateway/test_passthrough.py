@@ -61,7 +61,7 @@ def answer_of(body: dict[str, Any], options: SimOptions) -> bytes:
 
 def carry(body: dict[str, Any], pieces: list[bytes]) -> tuple[list[bytes], RequestRecorder]:
     """What a client is sent for these pieces of an answer."""
-    settings = load({"base_url": "http://h/v1", "mode": "native", "state_dir": "none"}, {})
+    settings = load({"base_url": "http://h/v1", "mode": "native", "state_dir": "none", "recovery_retries": 0}, {})
     capabilities = load_capabilities(settings, lambda: 0.0)
     numbers = iter(range(10_000))
     watch = Telemetry().begin("r", "openai_chat")
@@ -212,7 +212,7 @@ PATHS = {"gemini": {"model": "m", "method": "streamGenerateContent", "alt": "sse
 
 def start(wire: str, mode: str = "native") -> Stream:
     """An answer of an upstream of this wire to a client of the same."""
-    settings = load({"base_url": "http://h/v1", "state_dir": "none"}, {})
+    settings = load({"base_url": "http://h/v1", "state_dir": "none", "recovery_retries": 0}, {})
     settings = replace(settings, upstreams=(replace(settings.upstreams[0], wire=wire),))
     numbers = iter(range(10_000))
     body = json.dumps(BODIES[wire] | {"stream": True}).encode()

@@ -353,7 +353,7 @@ TALK = Conversation("m", (Message("user", (Text("hi"),)),), (Tool("read"),))
 
 def load_settings(address: str, **arguments: Any) -> tuple[Any, Capabilities, Clock]:
     clock = Clock()
-    settings = load({"base_url": address, "state_dir": "none", **arguments}, {})
+    settings = load({"base_url": address, "state_dir": "none", "recovery_retries": 0, **arguments}, {})
     return settings, load_capabilities(settings, clock), clock
 
 

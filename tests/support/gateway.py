@@ -101,7 +101,9 @@ async def gateway(
     """A gateway in front of a simulated upstream, or of any app; settings are given as on the command line."""
     app = app or make_app(options)
     async with running(app) as address:
-        settings = load({"port": 0, "state_dir": "none", "base_url": address + "/v1", **arguments}, {})
+        settings = load(
+            {"port": 0, "state_dir": "none", "recovery_retries": 0, "base_url": address + "/v1", **arguments}, {}
+        )
         if upstream:
             settings = _with(settings, upstream)
         if model:

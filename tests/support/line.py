@@ -22,7 +22,7 @@ from toolglot.core.events import (
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.exchange import Exchange, prepare
 from toolglot.gateway.response_pipeline import reply
-from toolglot.gateway.response_streams import open_stream
+from toolglot.gateway.response_streams import TranslatedStream, open_stream
 from toolglot.gateway.routing import Capabilities
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.server.upstream.discovery import load_capabilities
@@ -57,9 +57,9 @@ class Line:
     """A gateway without a network: one client wire, one upstream wire, and all that is kept between requests."""
 
     def __init__(
-        self, client: str, upstream: str, mode: str = "native", base_url: str = "http://127.0.0.1:1/v1", **more: str
+        self, client: str, upstream: str, mode: str = "native", base_url: str = "http://127.0.0.1:1/v1", **more: Any
     ) -> None:
-        settings = load({"base_url": base_url, "mode": mode, "state_dir": "none", **more}, {})
+        settings = load({"base_url": base_url, "mode": mode, "state_dir": "none", "recovery_retries": 0, **more}, {})
         self.settings = replace(settings, upstreams=(replace(settings.upstreams[0], wire=upstream),))
         self.clock = Clock()
         self.capabilities: Capabilities = load_capabilities(self.settings, self.clock)
@@ -94,6 +94,35 @@ class Line:
             return self.client.decode_response(reply(exchange, raw), self.source.token).events
         stream, reader = open_stream(exchange), self.client.open_decoder(self.source.token)
         return [*reader.feed(stream.feed(raw) + stream.close()), *reader.close()]
+
+    def answer_in_turn(self, exchange: Exchange, attempts: Sequence[Sequence[Event]]) -> tuple[list[Event], list[Any]]:
+        """What the client reads if the upstream gives these answers, one for each request, and the requests after the
+        first one, as the upstream understands them."""
+        asked = ClientRequest(
+            conversation=Conversation("m", ()),
+            stream=exchange.streamed,
+            wants_usage=True,
+            memory={"thoughts": True, "list": False},
+        )
+        identity, requests = ResponseIdentity("1", 1234567890, "m"), []
+        stream, out = open_stream(exchange) if exchange.streamed else None, b""
+        for events in attempts:
+            if stream is None:
+                out = reply(exchange, self.upstream.encode_response(list(events), identity, asked))
+            else:
+                out += stream.feed(self.upstream.open_encoder(identity, asked).write(list(events))) + stream.close()
+            if not exchange.asks_again:
+                break
+            exchange.ask_again()
+            requests.append(self.arrive(exchange))
+            if isinstance(stream, TranslatedStream):
+                stream.begin_attempt()
+        else:
+            assert not exchange.asks_again, "another answer was asked for"
+        if stream is None:
+            return self.client.decode_response(out, self.source.token).events, requests
+        reader = self.client.open_decoder(self.source.token)
+        return [*reader.feed(out), *reader.close()], requests
 
     def arrive(self, exchange: Exchange) -> Conversation:
         """The request as the upstream understands it."""

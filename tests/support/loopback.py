@@ -135,6 +135,8 @@ def running_sim(loop: Loop, script: dict[str, Any] | None = None, **options: Any
 @contextmanager
 def running_gateway(loop: Loop, sim: Sim, path: Path | None = None, **arguments: Any) -> Iterator[str]:
     """A gateway before the simulated model; its base URL. Settings are given as on the command line, or in a file."""
-    given = {"port": 0, "state_dir": "none", **arguments} | ({} if path else {"base_url": sim.base_url})
+    given = {"port": 0, "state_dir": "none", "recovery_retries": 0, **arguments} | (
+        {} if path else {"base_url": sim.base_url}
+    )
     with loop.entered(listening(load(given, {}, path))) as address:
         yield f"{address}/v1"

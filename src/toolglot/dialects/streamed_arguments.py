@@ -161,8 +161,11 @@ class StreamedArguments(ABC):
         if typed.defects and typed.value in _NULL_SPELLINGS and self.tool is not None and key not in self.tool.required:
             self._omit(key, "omitted_null")
             return
-        self._put(key, dump(typed.value))
-        self.defects.extend(typed.defects)
+        if typed.defects:  # the call is rejected; a value that was sent could not be corrected any more
+            self.defects.extend(typed.defects)
+            self.keys[key] = True
+        else:
+            self._put(key, dump(typed.value))
         for name in typed.repairs:
             self.repair(name)
 

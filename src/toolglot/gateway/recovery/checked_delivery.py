@@ -49,6 +49,7 @@ from toolglot.gateway.recovery.attempts import (
 )
 from toolglot.gateway.recovery.extension import extend_arguments
 from toolglot.gateway.telemetry.log import RequestRecorder
+from toolglot.prompting.feedback import holds_placeholder
 from toolglot.reading.reader import Reader
 
 FAILURES: Final = {
@@ -61,6 +62,10 @@ FAILURES: Final = {
 """Failures of an answer that another attempt may avoid, by their codes."""
 FINAL_REASONS: Final = ("length", "content_filter")
 """Finish reasons of answers that the model would not end differently."""
+COPIED: Final = Defect(
+    reason=Reason.INVALID_VALUE, where="arguments", found="a placeholder of the example", expected="a value of its own"
+)
+"""The defect of a corrected call with the example's values."""
 LAST_PIECES: Final = 1000
 """How many pieces of text are searched for an announcement."""
 ARGUMENTS: Final = "{gap}({why} Its arguments were:)\n\n{arguments}"
@@ -125,8 +130,8 @@ class CheckedDelivery:
         """The end of the first attempt, which is sent if no other attempt succeeds."""
         self.started = 0
         """How many calls were sent, whole or in part."""
-        self.delivered: set[tuple[str, str]] = set()
-        """The complete calls that the client has."""
+        self.delivered: dict[tuple[str, str], str] = {}
+        """The complete calls that the client has, with the names of their tools."""
         self.partial: _Call | None = None
         """The call of which only a part was sent."""
         self.has_text = False
@@ -277,6 +282,8 @@ class CheckedDelivery:
             self.tail += [call.event, CallArguments(call.event.index, call.arguments), event]
             return
         defects = self.checker.find_defects(call.event.name, call.arguments)
+        if not defects and self.first_defect is not None and holds_placeholder(call.arguments):
+            defects = (COPIED,)
         if defects and call.held:
             self.hold_back(call, event, defects)
         elif self.first_defect is not None:
@@ -285,7 +292,7 @@ class CheckedDelivery:
             if defects:
                 self.recorder.notes.append(f"a call of {call.event.name} was sent before it was checked: {defects[0]}")
                 self.recovery.on_defect()
-            self.delivered.add(call.key)
+            self.delivered[call.key] = call.event.name
             if call.held:
                 self.send_whole(call, event, out)
             else:
@@ -333,11 +340,13 @@ class CheckedDelivery:
             out += [CallArguments(partial.number, rest)] if rest else []
             out.append(replace(event, index=partial.number))
             self.partial = None
-        self.delivered.add(call.key)
+        self.delivered[call.key] = call.event.name
         self.recovered = True
 
     def reject_call(self, call: _Call | None, event: CallRejected, out: list[Event]) -> None:
         """A call was rejected. The text that it was follows, unless the receiver decides what becomes of it."""
+        if call is not None and not event.dialect:
+            event = replace(event, raw=call.arguments, tool=call.event.name)
         if event.reason in DEFECTIVE and not (event.reason is Reason.TRUNCATED and self.reported == "length"):
             self.rejected.append(event)
             if self.tail is None and self.first_defect is None:
@@ -367,6 +376,7 @@ class CheckedDelivery:
         defect = self.describe(kind) if kind is not None else None
         if defect is not None and recovery.take(defect):
             self.first_defect, self.first_tail = defect, tail
+            self.recorder.tools[:] = self.delivered.values()
         else:
             self.release(tail, out)
 
@@ -407,6 +417,7 @@ class CheckedDelivery:
         kind, text = self.find_defect(event), "".join(self.waiting_text)
         repeatable = kind in CALL_DEFECTS or (kind in WORDS_ONLY and first.kind in CALL_DEFECTS)
         if kind is not None and repeatable and self.recovery.take(self.describe(kind)):
+            self.recorder.tools[:] = self.delivered.values()
             return
         if text.strip() and not self.rejected and self.partial is None and first.kind not in WORDS_ONLY:
             out.append(TextDelta((MESSAGE_BREAK if self.has_text else "") + text))

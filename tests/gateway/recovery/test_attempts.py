@@ -1,0 +1,294 @@
+"""Defective answers, and what the client gets after the model was asked again, between all wires."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from support.line import Line, sum_up
+
+from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult, Tools
+from toolglot.core.errors import ToolglotError
+from toolglot.core.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Finished,
+    TextDelta,
+    Usage,
+)
+from toolglot.gateway.exchange import Exchange
+from toolglot.wires import client_wires
+
+WIRES = sorted(client_wires())
+PAIRS = [(client, upstream) for client in WIRES for upstream in WIRES]
+STREAMED = pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+WRITE = Tool(
+    "write_file",
+    "Write a file",
+    {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "content": {"type": "string"},
+            "mode": {"type": "string", "enum": ["create", "append"]},
+        },
+        "required": ["path", "content"],
+    },
+)
+READ = Tool(
+    "read_file",
+    "Read a file",
+    {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+)
+ASKED = Conversation("m", (Message("user", (Text("Write the notes into a.txt"),)),), Tools((WRITE, READ)))
+AFTER_RESULT = Conversation(
+    "m",
+    (
+        *ASKED.messages,
+        Message("assistant", (ToolCall("call_1", "read_file", '{"path": "a.txt"}'),)),
+        Message("tool", (ToolResult("call_1", "read_file", (Text("x"),)),)),
+    ),
+    ASKED.tools,
+)
+GOOD = {"path": "a.txt", "content": "notes <b>"}
+USAGE = Usage(input_tokens=10, output_tokens=5, total_tokens=15)
+
+
+def written(text: str, reason: str = "stop") -> list[Event]:
+    return [TextDelta(text), Finished(reason, USAGE)]
+
+
+def hermes(name: str, arguments: Any) -> str:
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def native(name: str, arguments: str, text: str = "", reason: str = "tool_calls") -> list[Event]:
+    said: list[Event] = [TextDelta(text)] if text else []
+    return [*said, CallStarted(0, "call_9", name), CallArguments(0, arguments), CallEnded(0), Finished(reason, USAGE)]
+
+
+def ask(
+    client: str, upstream: str, mode: str, streamed: bool, asked: Conversation = ASKED, **more: Any
+) -> tuple[Line, Exchange]:
+    given = {"recovery_retries": 1, **({"dialect": "hermes"} if mode == "text" else {}), **more}
+    line = Line(client, upstream, mode, **given)
+    return line, line.ask(asked, streamed)
+
+
+BROKEN_TEXTS = {
+    "broken JSON": '<tool_call>\n{"name": "write_file", "arguments": {"path" "a.txt" content}}\n</tool_call>',
+    "a missing argument": hermes("write_file", {"path": "a.txt"}),
+    "a wrong enum": hermes("write_file", {**GOOD, "mode": "truncate"}),
+    "an unknown tool": hermes("write_files", GOOD),
+    "a cut call": '<tool_call>\n{"name": "write_file", "arguments": {"path": "a.txt", "content": "not',
+}
+
+
+@pytest.mark.parametrize("text", BROKEN_TEXTS.values(), ids=BROKEN_TEXTS)
+@pytest.mark.parametrize(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@STREAMED
+def test_a_defective_text_call_is_written_again(client: str, upstream: str, text: str, streamed: bool) -> None:
+    line, exchange = ask(client, upstream, "text", streamed)
+    attempts = [written(f"I write the file.\n{text}"), written(f"Sorry.\n{hermes('write_file', GOOD)}")]
+    events, requests = line.answer_in_turn(exchange, attempts)
+    said, calls, reason = sum_up(events)
+    assert (said.strip(), calls, reason) == ("I write the file.", [("write_file", GOOD)], "tool_calls")
+    assert len(requests) == 1
+    feedback = requests[0].messages[-1]
+    assert feedback.role == "user" and "write_file" in feedback.text
+    assert requests[0].messages[-2].role == "assistant"
+    assert len(exchange.recorder.attempts) == 1
+    assert exchange.recorder.usage is not None and exchange.recorder.usage.total_tokens == 30
+    assert exchange.recorder.tools == ["write_file"] and exchange.recorder.calls == 1
+    assert not exchange.recorder.error
+
+
+@pytest.mark.parametrize("arguments", ['{"path": "a.txt"}', '{"path": "a.txt", "content": ["x"]}', "{}"])
+@pytest.mark.parametrize(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@STREAMED
+def test_defective_native_arguments_are_written_again(
+    client: str, upstream: str, arguments: str, streamed: bool
+) -> None:
+    line, exchange = ask(client, upstream, "native", streamed, recovery_hold_calls="always")
+    attempts = [native("write_file", arguments, "I write."), native("write_file", json.dumps(GOOD), "Sorry.")]
+    events, requests = line.answer_in_turn(exchange, attempts)
+    assert sum_up(events) == ("I write.", [("write_file", GOOD)], "tool_calls")
+    assert len(requests) == 1
+    call, result = requests[0].messages[-2:]
+    assert call.role == "assistant" and [part.name for part in call.calls] == ["write_file"]
+    assert result.role == "tool"
+    assert "content" in "".join(part.text for part in result.parts[0].content)  # type: ignore[union-attr]
+    assert exchange.recorder.calls == 1
+
+
+@STREAMED
+def test_an_unknown_native_tool_is_asked_once_then_delivered(streamed: bool) -> None:
+    line, exchange = ask("openai_chat", "openai_chat", "native", streamed)
+    wrong = native("write", json.dumps(GOOD))
+    events, requests = line.answer_in_turn(exchange, [wrong, wrong])
+    assert sum_up(events) == ("", [("write", GOOD)], "tool_calls")
+    assert len(requests) == 1
+    assert exchange.recorder.tools == ["write"] and exchange.recorder.calls == 1
+
+
+@STREAMED
+def test_words_replace_a_call_of_an_unknown_tool(streamed: bool) -> None:
+    line, exchange = ask("openai_chat", "openai_chat", "text", streamed)
+    attempts = [written(hermes("calculate", {"x": 1})), written("The result is 2.")]
+    events, requests = line.answer_in_turn(exchange, attempts)
+    assert sum_up(events) == ("The result is 2.", [], "stop")
+    assert len(requests) == 1
+
+
+@pytest.mark.parametrize("mode", ["text", "native"])
+@pytest.mark.parametrize(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@STREAMED
+def test_a_narrated_stop_is_followed_by_the_call(client: str, upstream: str, mode: str, streamed: bool) -> None:
+    line, exchange = ask(client, upstream, mode, streamed, AFTER_RESULT)
+    said = "The file holds one letter. Let me write the notes now:"
+    call = native("write_file", json.dumps(GOOD)) if mode == "native" else written(hermes("write_file", GOOD))
+    events, requests = line.answer_in_turn(exchange, [written(said), call])
+    assert sum_up(events) == (said, [("write_file", GOOD)], "tool_calls")
+    assert len(requests) == 1
+
+
+@STREAMED
+def test_a_narrated_stop_stands_if_words_follow(streamed: bool) -> None:
+    line, exchange = ask("openai_chat", "anthropic_messages", "native", streamed, AFTER_RESULT)
+    said = "Let me write the notes now:"
+    events, requests = line.answer_in_turn(exchange, [written(said), written("Done.")])
+    assert sum_up(events) == (said, [], "stop")
+    assert len(requests) == 1
+
+
+@pytest.mark.parametrize("mode", ["text", "native"])
+@pytest.mark.parametrize(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@STREAMED
+def test_an_empty_answer_is_asked_again(client: str, upstream: str, mode: str, streamed: bool) -> None:
+    line, exchange = ask(client, upstream, mode, streamed)
+    events, requests = line.answer_in_turn(exchange, [[Finished("stop", USAGE)], written("All done.")])
+    assert sum_up(events) == ("All done.", [], "stop")
+    assert len(requests) == 1
+    assert requests[0].messages[-1].role == "user"
+    assert not exchange.recorder.error
+
+
+@pytest.mark.parametrize(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@STREAMED
+def test_a_model_that_stays_silent_behind_a_result_ends_the_turn(client: str, upstream: str, streamed: bool) -> None:
+    line, exchange = ask(client, upstream, "native", streamed, AFTER_RESULT)
+    empty: list[Event] = [Finished("stop", USAGE)]
+    events, requests = line.answer_in_turn(exchange, [empty, empty])
+    assert sum_up(events) == ("", [], "stop")
+    assert len(requests) == 1
+    assert not exchange.recorder.error
+    assert any("nothing to add" in note for note in exchange.recorder.notes)
+
+
+def test_a_model_that_stays_silent_otherwise_fails() -> None:
+    line, exchange = ask("openai_chat", "openai_chat", "native", False)
+    empty: list[Event] = [Finished("stop", USAGE)]
+    with pytest.raises(ToolglotError, match="empty"):
+        line.answer_in_turn(exchange, [empty, empty])
+    line, exchange = ask("openai_chat", "openai_chat", "native", True)
+    events, _ = line.answer_in_turn(exchange, [empty, empty])
+    assert sum_up(events)[2] == "failed"
+    assert exchange.recorder.error == "empty_answer"
+
+
+# -- streams: what was sent cannot be retracted ------------------------------------------------------------------------
+
+
+def test_a_corrected_call_that_contradicts_what_was_sent_fails() -> None:
+    line, exchange = ask("openai_chat", "openai_chat", "text", True)
+    attempts = [written(hermes("write_file", {"path": "a.txt"})), written(hermes("read_file", {"path": "a.txt"}))]
+    events, _ = line.answer_in_turn(exchange, attempts)
+    assert sum_up(events)[1:] == ([], "failed")
+    assert exchange.recorder.error == "refused_call"
+
+
+def test_calls_are_held_after_a_defect() -> None:
+    line, exchange = ask("openai_chat", "openai_chat", "text", True)
+    line.answer_in_turn(exchange, [written(hermes("write_file", {"path": "a"})), written(hermes("write_file", GOOD))])
+    exchange = line.ask(ASKED, True)
+    attempts = [written(hermes("write_file", {"path": "a.txt"})), written(hermes("read_file", {"path": "a.txt"}))]
+    events, _ = line.answer_in_turn(exchange, attempts)
+    assert sum_up(events) == ("", [("read_file", {"path": "a.txt"})], "tool_calls")
+
+
+def test_a_call_that_the_client_has_is_not_sent_twice() -> None:
+    read, broken = hermes("read_file", {"path": "b"}), BROKEN_TEXTS["broken JSON"]
+    line, exchange = ask("openai_chat", "openai_chat", "text", True, parallel_calls=True)
+    attempts = [written(f"{read}\n{broken}"), written(f"{read}\n{hermes('write_file', GOOD)}")]
+    events, requests = line.answer_in_turn(exchange, attempts)
+    assert sum_up(events)[1:] == ([("read_file", {"path": "b"}), ("write_file", GOOD)], "tool_calls")
+    assert "do not repeat" in requests[0].messages[-1].text
+
+
+UNNAMED = '<tool_call>\n{"arguments": {"path": "a.txt"}}\n</tool_call>'
+
+# -- bounds ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["text", "native"])
+@STREAMED
+def test_good_answers_cost_no_further_request(mode: str, streamed: bool) -> None:
+    call = native("write_file", json.dumps(GOOD)) if mode == "native" else written(hermes("write_file", GOOD))
+    for answer in (call, written("I have written the notes. Let me know if you need more."), written("x", "length")):
+        line, exchange = ask("openai_chat", "anthropic_messages", mode, streamed, AFTER_RESULT)
+        _, requests = line.answer_in_turn(exchange, [answer])
+        assert not requests
+
+
+@STREAMED
+def test_a_call_cut_by_the_token_limit_is_not_asked_again(streamed: bool) -> None:
+    line, exchange = ask("openai_chat", "openai_chat", "text", streamed)
+    events, requests = line.answer_in_turn(exchange, [written(BROKEN_TEXTS["a cut call"], "length")])
+    assert not requests
+    assert sum_up(events)[1:] == ([], "length")
+
+
+@STREAMED
+def test_limits_end_the_ladder(streamed: bool) -> None:
+    broken = written(UNNAMED)
+    for limits in ({"recovery_retries": 0}, {"recovery_tokens": 10}, {"rollout_recovery": "off"}):
+        line, exchange = ask("openai_chat", "openai_chat", "text", streamed, **limits)
+        events, requests = line.answer_in_turn(exchange, [broken])
+        assert not requests
+        assert "was not made" in sum_up(events)[0]
+
+
+@STREAMED
+def test_a_dry_run_only_records(streamed: bool) -> None:
+    line, exchange = ask("openai_chat", "openai_chat", "text", streamed, rollout_recovery="shadow")
+    events, requests = line.answer_in_turn(exchange, [written(UNNAMED)])
+    assert not requests
+    assert "was not made" in sum_up(events)[0]
+    assert exchange.recorder.outcomes["recovery"] == {"rejected_call": 1}
+
+
+@STREAMED
+def test_the_client_is_told_if_nothing_is_retried(streamed: bool) -> None:
+    line, exchange = ask("openai_chat", "openai_chat", "text", streamed, recovery_feedback_only="true")
+    events, requests = line.answer_in_turn(exchange, [written(UNNAMED)])
+    assert not requests
+    assert "Write the call again" in sum_up(events)[0]
+
+
+@STREAMED
+def test_the_ladder_ends_with_one_tool_and_another_dialect(streamed: bool) -> None:
+    line, exchange = ask("openai_chat", "openai_chat", "text", streamed, recovery_retries=3)
+    broken = written(BROKEN_TEXTS["a wrong enum"])
+    call = "<tool_call>\n<function=write_file>\n<parameter=path>\na.txt\n</parameter>\n<parameter=content>\nnotes <b>\n"
+    call += "</parameter>\n</function>\n</tool_call>"
+    events, requests = line.answer_in_turn(exchange, [broken, broken, broken, written(call)])
+    assert sum_up(events)[1:] == ([("write_file", GOOD)], "tool_calls")
+    prompts = [request.messages[0].text for request in requests]
+    assert ["read_file" in prompt for prompt in prompts] == [True, False, True]
+    assert "<function=" in prompts[2]
+    assert [one.error for one in exchange.recorder.attempts] == ["invalid_arguments"] * 3 or all(
+        one.error in ("invalid_arguments", "rejected_call") for one in exchange.recorder.attempts
+    )
