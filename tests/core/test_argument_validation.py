@@ -140,6 +140,8 @@ def test_unknown_arguments_are_defects_only_where_the_schema_forbids_them() -> N
     known = ", ".join(SCHEMA["properties"])
     assert describe('{"path":"x","pth":1}', closed) == [f"argument pth: found an unknown name, expected {known}"]
     assert describe('{"path":"x","x-y":1}', with_patterns) == []
+    empty = Tool("tool", "", {"additionalProperties": False})
+    assert describe('{"a":1}', empty) == ["argument a: found an unknown name, expected no argument at all"]
 
 
 @pytest.mark.usefixtures("without_validator")

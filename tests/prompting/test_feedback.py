@@ -260,6 +260,22 @@ def test_native_calls_are_shown_as_arguments(name: str, arguments: str, told: st
     assert json.loads(shown) == example
 
 
+def test_a_tool_without_parameters_is_shown_without_arguments() -> None:
+    tool = {"name": "list_files", "parameters": {"type": "object", "additionalProperties": False}}
+    rejected = CallRejected('{"path":"a"}', Reason.MALFORMED, "list_files")
+    paragraph, example = split(toolglot.feedback(rejected, [tool], None))
+    assert "`path` is not a parameter of `list_files`" in paragraph
+    assert example == "{}"
+
+
+def test_a_schema_that_nothing_fits_gets_no_example() -> None:
+    parameters = {"type": "object", "properties": {"a": {"type": "integer", "const": "x"}}, "required": ["a"]}
+    feedback = toolglot.feedback(
+        CallRejected("{}", Reason.MISSING_ARGUMENT, "t"), [{"name": "t", "parameters": parameters}]
+    )
+    assert "\n" not in feedback and feedback.endswith("and nothing else.")
+
+
 def test_nothing_rejected_is_nothing_to_say() -> None:
     assert toolglot.feedback([], TOOLS) == ""
 

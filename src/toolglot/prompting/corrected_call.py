@@ -58,7 +58,7 @@ def correct_arguments(tool: Tool, compiled: CompiledTool, salvage: Salvage) -> C
     """Keep the good arguments, move those with a misspelt key, and fill in what is required."""
     shape = compiled.parameters
     made = CorrectedCall()
-    takes_any = not shape.properties or "additionalProperties" in shape.links
+    takes_any = "additionalProperties" in shape.links or not (shape.properties or shape.closed)
     given = salvage.arguments
     for key, value in given.items():
         if shape.declares(key) or takes_any or key in shape.required:

@@ -19,7 +19,7 @@ from toolglot.core.conversation import Tool
 from toolglot.core.events import CallRejected, Defect, Reason
 from toolglot.core.lenient_json import Value, dump
 from toolglot.core.schema.toolset import CompiledTool, compile_tool, compile_tools, plain_name
-from toolglot.core.schema.validation import UNKNOWN_NAME
+from toolglot.core.schema.validation import UNKNOWN_NAME, find_argument_defects
 from toolglot.prompting.argument_salvage import MAX_READ, Salvage, salvage_arguments
 from toolglot.prompting.call_writer import FALLBACK_DIALECT, resolve_dialect, write_call
 from toolglot.prompting.corrected_call import CorrectedCall, correct_arguments, holds_placeholder, shorten_values
@@ -206,12 +206,12 @@ class _Rejection:
     # -- the example ---------------------------------------------------------------------------------------------------
 
     def write_example(self) -> str:
-        """The corrected call; "" if there is no tool to call or the call would be too long."""
+        """The corrected call; "" if there is no tool to call, or the call would be too long or not valid."""
         if self.tool is None or self.is_fabricated:
             return ""
         for size in _VALUE_SIZES:
             text = dump(shorten_values(self.corrected.arguments, self.compiled.parameters, size))
-            if len(text) > _MAX_EXAMPLE:
+            if len(text) > _MAX_EXAMPLE or find_argument_defects(self.tool, text):
                 continue
             text = text if self.dialect is None else write_call(self.dialect, self.tool.name, text, (self.tool,))
             if len(text) <= _MAX_EXAMPLE:

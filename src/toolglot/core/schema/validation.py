@@ -223,4 +223,6 @@ def _reduce(schema: object, depth: int) -> object:
             reduced[word] = _reduce(part, depth + 1)
         elif word in _KEPT:
             reduced[word] = part
+    if reduced.get("additionalProperties") is False:
+        reduced.setdefault("properties", {})  # otherwise the error does not name the property
     return reduced
