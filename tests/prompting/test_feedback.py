@@ -200,6 +200,14 @@ def test_a_cut_optional_argument_is_not_forgotten() -> None:
     assert list(read_example(example)[1]) == ["path", "start_line"]
 
 
+def test_text_in_a_value_is_not_taken_for_arguments() -> None:
+    call = hermes("get_weather", city='<days>3</days> start_line=1, "unit": "celsius", days=', unit="kelvin")
+    arguments = read_example(split(toolglot.feedback(reject(call), TOOLS))[1])[1]
+    assert arguments["days"] == 2
+    nested = hermes("read_file", pth={"path": "x", "start_line": 1, "old": 'start_line="'})
+    assert list(read_example(split(toolglot.feedback(reject(nested), TOOLS))[1])[1]) == ["path"]
+
+
 def test_long_values_are_not_repeated_but_must_be_kept() -> None:
     call = hermes("write_to_file", pth="a.py", content="print(1)\n" * 500, mode="w")
     feedback = toolglot.feedback(reject(call), TOOLS)
@@ -394,12 +402,14 @@ def hostile_texts(size: int) -> Iterator[str]:
     yield "a_" * (size // 2)
     yield " " * size
     yield "\ud800" * size
+    yield "{" + ",".join(f'"pat{number}":"x"' for number in range(size // 14)) + "}"
+    yield '{"path":"a","edits":[' + ",".join(['{"old":[{}]}'] * (size // 13)) + "]}"
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", range(14))
 def test_long_texts_take_no_longer_than_their_bounded_beginning(number: int) -> None:
     text = list(hostile_texts(1 << 20))[number]
-    for tool, dialect in (("read_file", "hermes"), ("read_file", None), (text[:1000], "roo_xml")):
+    for tool, dialect in (("read_file", "hermes"), ("apply_diff", None), (text[:1000], "roo_xml")):
         before = process_time()
         feedback = write_feedback([CallRejected(text, Reason.MALFORMED, tool)], PARSED, dialect)
         assert process_time() - before < 2

@@ -12,6 +12,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from toolglot.core.conversation import Tool
@@ -27,6 +28,8 @@ KEEP: Final = "[... keep your value of {} here ...]"
 WRITE: Final = "[... write your value of {} here ...]"
 _PLACEHOLDER: Final = re.compile(r"\[\.\.\. (?:keep|write) your value of [^\[\]\n]{0,80} here \.\.\.\]")
 _DEEPEST: Final = 8
+_MAX_COMPARED: Final = 32
+"""How many keys, listed values and items of a list are examined, so that the work stays small."""
 _LONGEST_KEY: Final = 64
 
 
@@ -63,7 +66,7 @@ def correct_arguments(tool: Tool, compiled: CompiledTool, salvage: Salvage) -> C
     for key, value in given.items():
         if shape.declares(key) or takes_any or key in shape.required:
             _keep(made, key, value, shape.property_type(key))
-        else:
+        elif len(made.unknown) < _MAX_COMPARED:
             made.unknown.append(key)
     made.missing = shape.list_missing(given)
     _place_unknown(made, given, shape)
@@ -78,7 +81,8 @@ def correct_arguments(tool: Tool, compiled: CompiledTool, salvage: Salvage) -> C
 
 
 def _keep(made: CorrectedCall, key: str, value: Value, shape: SchemaType) -> None:
-    """Keep a value that fits, and of any other value what fits."""
+    """Keep a value that fits, and of any other value what fits. Of a long list one item will be shown."""
+    value = value[: 8 * _MAX_COMPARED] if isinstance(value, list) else value
     typed = coerce_value(value, shape, key)
     if not typed.defects:
         made.arguments[key] = typed.value
@@ -105,7 +109,8 @@ def _mend(value: Value, shape: SchemaType, key: str, depth: int, invented: list[
         invented += lacking.values()
         return {**kept, **lacking}
     if isinstance(value, list) and "array" in shape.kinds and depth < _DEEPEST:
-        return [_mend(part, shape.items, key, depth + 1, invented) for part in value]
+        mended = [_mend(part, shape.items, key, depth + 1, invented) for part in value[:_MAX_COMPARED]]
+        return mended + value[_MAX_COMPARED:]
     if shape.enum and isinstance(value, str) and (member := _find_member(value, shape.enum)) is not None:
         return member
     invented.append(_placeholder(key, shape, depth))
@@ -114,8 +119,8 @@ def _mend(value: Value, shape: SchemaType, key: str, depth: int, invented: list[
 
 def _find_member(value: str, members: Iterable[Value]) -> Value:
     """The listed text that is spelt like the value; None if there is none."""
-    texts = {member.lower(): member for member in members if isinstance(member, str)}
-    close = difflib.get_close_matches(value[:_LONGEST_KEY].lower(), texts, n=1)
+    texts = {member[:_LONGEST_KEY].lower(): member for member in members if isinstance(member, str)}
+    close = difflib.get_close_matches(value[:_LONGEST_KEY].lower(), list(texts)[: 8 * _MAX_COMPARED], n=1)
     return texts[close[0]] if close else None
 
 
@@ -124,7 +129,7 @@ def _find_member(value: str, members: Iterable[Value]) -> Value:
 
 def _place_unknown(made: CorrectedCall, given: dict[str, Value], shape: SchemaType) -> None:
     """Give the values of unknown keys to the arguments that they clearly mean."""
-    free = [key for key in shape.properties if key not in given]
+    free = [key for key in islice(shape.properties, 8 * _MAX_COMPARED) if key not in given]
     for key in made.unknown:
         meant = _find_meant(key, given[key], free, shape)
         if meant:
