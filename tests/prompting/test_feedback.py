@@ -232,7 +232,7 @@ def test_a_made_up_result_is_not_answered_with_an_example() -> None:
     assert "\n" not in feedback
 
 
-def test_several_calls_are_told_in_order_with_one_example() -> None:
+def test_several_calls_are_described_in_order_with_one_example() -> None:
     calls = "\n".join([hermes("write_to_file", path="a"), hermes("get_weather", city="Oslo"), hermes("rocket")])
     paragraph, example = split(toolglot.feedback(reject(calls), TOOLS))
     assert paragraph.startswith("3 of your calls were not executed. 1. `write_to_file`: ")
@@ -241,7 +241,7 @@ def test_several_calls_are_told_in_order_with_one_example() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "told", "example"),
+    ("name", "arguments", "problem", "example"),
     [
         ("read_file", '{"pth":"a","start_line":"3"}', "write `path` instead", {"path": "a", "start_line": 3}),
         ("read_file", '{"path":"a"}{"path":"b"}', "two JSON objects, one after the other", {"path": "a"}),
@@ -262,9 +262,9 @@ def test_several_calls_are_told_in_order_with_one_example() -> None:
         ("read_file", "", "`path` is missing", {"path": "[... write your value of path here ...]"}),
     ],
 )
-def test_native_calls_are_shown_as_arguments(name: str, arguments: str, told: str, example: dict[str, Any]) -> None:
+def test_native_calls_are_shown_as_arguments(name: str, arguments: str, problem: str, example: dict[str, Any]) -> None:
     paragraph, shown = split(toolglot.feedback(reject_native(name, arguments), TOOLS, None))
-    assert told in paragraph
+    assert problem in paragraph
     assert json.loads(shown) == example
 
 
@@ -325,8 +325,8 @@ def assert_sound(feedback: str, tools: list[dict[str, Any]]) -> None:
 def test_feedback_on_the_rejected_calls_of_all_samples() -> None:
     assert len(all_rejected()) > 8
     for _, tools, rejected, dialect in all_rejected():
-        for spoken in (dialect, "hermes"):
-            assert_sound(toolglot.feedback(rejected, tools, spoken), tools)
+        for written_in in (dialect, "hermes"):
+            assert_sound(toolglot.feedback(rejected, tools, written_in), tools)
         assert len(toolglot.feedback(rejected, tools, None)) < MAX_FEEDBACK
 
 

@@ -88,12 +88,12 @@ def _keep(made: CorrectedCall, key: str, value: Value, shape: SchemaType) -> Non
         made.arguments[key] = typed.value
         return
     invented: list[Value] = []
-    made.arguments[key] = _mend(value, shape, key, 0, invented)
+    made.arguments[key] = _correct(value, shape, key, 0, invented)
     if not all(map(_is_placeholder, invented)):
         made.made_up.append(key)
 
 
-def _mend(value: Value, shape: SchemaType, key: str, depth: int, invented: list[Value]) -> Value:
+def _correct(value: Value, shape: SchemaType, key: str, depth: int, invented: list[Value]) -> Value:
     """The nearest value that fits: a listed one, the sole item, the same object with its missing members.
 
     What the model did not write is added to ``invented``.
@@ -104,17 +104,21 @@ def _mend(value: Value, shape: SchemaType, key: str, depth: int, invented: list[
     if isinstance(value, list) and len(value) == 1 and not coerce_value(value[0], shape, key).defects:
         return coerce_value(value[0], shape, key).value
     if isinstance(value, dict) and "object" in shape.kinds and depth < _DEEPEST:
-        kept = {name: _mend(part, shape.property_type(name), name, depth + 1, invented) for name, part in value.items()}
-        lacking = {name: _placeholder(name, shape.property_type(name), depth + 1) for name in shape.list_missing(kept)}
-        invented += lacking.values()
-        return {**kept, **lacking}
+        return _correct_members(value, shape, depth + 1, invented)
     if isinstance(value, list) and "array" in shape.kinds and depth < _DEEPEST:
-        mended = [_mend(part, shape.items, key, depth + 1, invented) for part in value[:_MAX_COMPARED]]
-        return mended + value[_MAX_COMPARED:]
+        corrected = [_correct(part, shape.items, key, depth + 1, invented) for part in value[:_MAX_COMPARED]]
+        return corrected + value[_MAX_COMPARED:]
     if shape.enum and isinstance(value, str) and (member := _find_member(value, shape.enum)) is not None:
         return member
     invented.append(_placeholder(key, shape, depth))
     return invented[-1]
+
+
+def _correct_members(value: dict[str, Value], shape: SchemaType, depth: int, invented: list[Value]) -> dict[str, Value]:
+    kept = {name: _correct(part, shape.property_type(name), name, depth, invented) for name, part in value.items()}
+    lacking = {name: _placeholder(name, shape.property_type(name), depth) for name in shape.list_missing(kept)}
+    invented += lacking.values()
+    return {**kept, **lacking}
 
 
 def _find_member(value: str, members: Iterable[Value]) -> Value:
@@ -228,13 +232,17 @@ def shorten_values(arguments: dict[str, Value], parameters: SchemaType, longest:
 def _shorten(value: Value, shape: SchemaType, key: str, depth: int) -> Value:
     """All text becomes placeholders. Of a list one item is kept, if possible one with something to write."""
     if isinstance(value, str):
-        if isinstance(value, Number) or _is_placeholder(value):
-            return value
-        is_free = shape.streams or shape.untyped or shape.nullable_text
-        return KEEP.format(_spell(key)) if is_free else value
-    if isinstance(value, list) and depth < _DEEPEST:
-        kept = next((part for part in value if holds_placeholder(dump(part))), value[0] if value else None)
-        return [_shorten(kept, shape.items, key, depth + 1)] if value else []
-    if isinstance(value, dict) and depth < _DEEPEST:
+        return value if isinstance(value, Number) or _is_placeholder(value) else _shorten_text(value, shape, key)
+    if depth >= _DEEPEST or not value:
+        return value
+    if isinstance(value, list):
+        kept = next((part for part in value if holds_placeholder(dump(part))), value[0])
+        return [_shorten(kept, shape.items, key, depth + 1)]
+    if isinstance(value, dict):
         return {name: _shorten(part, shape.property_type(name), name, depth + 1) for name, part in value.items()}
     return value
+
+
+def _shorten_text(text: str, shape: SchemaType, key: str) -> str:
+    """A placeholder, where any text is valid."""
+    return KEEP.format(_spell(key)) if shape.streams or shape.untyped or shape.nullable_text else text

@@ -1,7 +1,7 @@
 """What to tell a model whose call was rejected.
 
 Strategy. One paragraph and one example. The paragraph names what is wrong, token by token, and what to do next; all
-marks that it quotes are escaped, so that nobody takes them for a call. The example, in the last lines, is a correct
+marks that it quotes are escaped, so that they are not taken for a call. The example, in the last lines, is a correct
 call of the same tool with the good arguments of the model: models correct themselves if they see the exact form once.
 Everything is bounded: quoted tokens, lists of names, the example. Nothing raises, whatever the model wrote.
 """
@@ -99,14 +99,14 @@ def write_feedback(
 
     Raises: ``UsageError`` if ``dialect`` is unknown.
     """
-    spoken = None if dialect is None else resolve_dialect(dialect).name
+    dialect_name = None if dialect is None else resolve_dialect(dialect).name
     if not rejected:
         return ""
     tools = tuple(tools)
-    described = [_Rejection(call, tools, spoken) for call in rejected[:_MAX_CALLS]]
+    described = [_Rejection(call, tools, dialect_name) for call in rejected[:_MAX_CALLS]]
     example, shown = _choose_example(described)
     paragraph = _write_paragraph(described, len(rejected), shown)
-    escaper = get_mark_escaper(spoken or FALLBACK_DIALECT, tuple(sorted(tool.name for tool in tools)))
+    escaper = get_mark_escaper(dialect_name or FALLBACK_DIALECT, tuple(sorted(tool.name for tool in tools)))
     character = break_character or choose_break_character(call.raw[:MAX_READ] for call in rejected[:_MAX_CALLS])
     written = escaper.escape(paragraph, character)
     return (f"{written}:\n{example}" if example else written)[:MAX_FEEDBACK]
@@ -165,10 +165,10 @@ class _Rejection:
             return
         yield from map(self._describe_unknown_key, self.corrected.unknown)
         for defect in self.call.defects:
-            if not self._is_told(defect):
+            if not self._is_covered(defect):
                 yield _describe(defect)
 
-    def _is_told(self, defect: Defect) -> bool:
+    def _is_covered(self, defect: Defect) -> bool:
         """Whether the defect is described otherwise, or the argument is there after all."""
         if defect.reason is Reason.UNKNOWN_TOOL or defect.where == "tool name" or _is_unknown_key(defect):
             return True
@@ -188,14 +188,14 @@ class _Rejection:
         return f"there is no tool {_quote(self.written)}{did_you_mean}"
 
     def _describe_unknown_key(self, key: str) -> str:
-        told = f"{_quote(key)}{self._locate(key)} is not a parameter of {_quote(self.compiled.name)}"
+        sentence = f"{_quote(key)}{self._locate(key)} is not a parameter of {_quote(self.compiled.name)}"
         meant = self.corrected.renamed.get(key)
         if meant is None:
             declared = self.compiled.parameters.properties
             is_last = key == [name for name in self.corrected.unknown if name not in self.corrected.renamed][-1]
-            return f"{told} (it has {_list_names(declared)})" if is_last and declared else told
+            return f"{sentence} (it has {_list_names(declared)})" if is_last and declared else sentence
         nested = not self.compiled.type_of(meant).streams and isinstance(self.corrected.arguments[meant], (list, dict))
-        return f"{told}, " + (f"it belongs into {_quote(meant)}" if nested else f"write {_quote(meant)} instead")
+        return f"{sentence}, " + (f"it belongs into {_quote(meant)}" if nested else f"write {_quote(meant)} instead")
 
     def _locate(self, token: str) -> str:
         """The line of a token, if the call has several."""
@@ -305,8 +305,8 @@ def _describe(defect: Defect) -> str:
         case Reason.INVALID_VALUE if is_argument:
             return f"{where} is {found}, but it must be {expected}"
         case Reason.MALFORMED | Reason.INVALID_VALUE | Reason.MISSING_ARGUMENT:
-            told = f"found {found}, expected {expected}"
-            return told if where in _WHOLE else f"in {where if is_argument else f'the {where}'}, {told}"
+            sentence = f"found {found}, expected {expected}"
+            return sentence if where in _WHOLE else f"in {where if is_argument else f'the {where}'}, {sentence}"
     return _SENTENCES.get(defect.reason, _SENTENCES[Reason.MALFORMED])
 
 
