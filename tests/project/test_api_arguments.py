@@ -15,6 +15,7 @@ TOOL: dict[str, Any] = {
     "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
 }
 CALL = '<tool_call>\n{"name": "list_files", "arguments": {"path": "a"}}\n</tool_call>'
+REJECTED = toolglot.CallRejected(CALL, toolglot.Reason.MALFORMED, "list_files")
 CONVERSATION = Conversation("m", (Message("user", (Text("go"),)),))
 
 NOT_A_FLAG: tuple[object, ...] = (None, "x", "false", b"x", 0, 1, 1.5, [], ["x"], {}, object())
@@ -54,6 +55,12 @@ OTHERS: list[tuple[str, Callable[..., object], tuple[object, ...]]] = [
     ("dialect", lambda dialect: toolglot.write("list_files", dialect=dialect), NOT_TEXT),
     ("dialect", lambda dialect: toolglot.teach([TOOL], dialect), NOT_TEXT),
     ("parallel", lambda parallel: toolglot.teach([TOOL], parallel=parallel), NOT_A_FLAG),
+    (
+        "rejected",
+        lambda rejected: toolglot.feedback(rejected, [TOOL]),
+        (None, "x", b"x", 1, {}, ["x"], [None], object()),
+    ),
+    ("dialect", lambda dialect: toolglot.feedback(REJECTED, [TOOL], dialect), NOT_TEXT[1:]),
     ("conversation", lambda conversation: toolglot.speak(conversation, "hermes"), (None, "x", {}, [])),
     ("dialect", lambda dialect: toolglot.speak(CONVERSATION, dialect), NOT_TEXT),
     ("parallel", lambda parallel: toolglot.speak(CONVERSATION, "hermes", parallel=parallel), NOT_A_FLAG),

@@ -50,6 +50,8 @@ class Salvage:
 
     arguments: dict[str, Value] = field(default_factory=dict)
     cut: str = ""
+    is_complete: bool = False
+    """The whole call could be read."""
 
 
 def salvage_arguments(
@@ -64,7 +66,7 @@ def salvage_arguments(
     raw = raw[:MAX_READ]
     wanted = (*islice(tool.parameters.properties, MAX_KEYS), *islice(keys, MAX_KEYS))
     found = read_members(raw) if native else _read_again(raw, tool, (tool.name, *names), wanted)
-    if found.arguments and (found.cut or native):
+    if found.is_complete or (found.arguments and (found.cut or native)):
         return found
     pairs = _search_pairs(raw, wanted)
     arguments = found.arguments or pairs.arguments
@@ -77,7 +79,7 @@ def read_members(text: str) -> Salvage:
     try:
         whole = parse(text, JSON).value
         if isinstance(whole, dict):
-            return Salvage(whole)
+            return Salvage(whole, is_complete=True)
     except (NotJsonError, RecursionError):
         pass
     members: dict[str, Value] = {}
@@ -115,7 +117,8 @@ def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _read_again(raw: str, tool: CompiledTool, names: Collection[str], keys: Collection[str]) -> Salvage:
-    """Read the first call of the text, with a schema that every complete call fits."""
+    """Read the first call of the text, with a schema that every complete call fits. Its arguments are streamed as one
+    JSON object, which is complete only if the call is."""
     reader = Reader(CompiledTools([_relax(name, tool, keys) for name in dict.fromkeys(names) if name.strip()]))
     fragments: list[str] = []
     for event in (*reader.feed(raw), *reader.close()):

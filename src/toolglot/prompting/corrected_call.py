@@ -12,6 +12,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from toolglot.core.conversation import Tool
@@ -19,14 +20,16 @@ from toolglot.core.json_numbers import encode
 from toolglot.core.lenient_json import Number, Value, dump, parse
 from toolglot.core.schema.aliases import ALIASES
 from toolglot.core.schema.toolset import CompiledTool, coerce_value
-from toolglot.core.schema.types import SchemaType, are_equal
+from toolglot.core.schema.types import SchemaType
 from toolglot.prompting.argument_salvage import Salvage
 from toolglot.prompting.example_arguments import make_example_arguments
 
-KEEP: Final = "[... keep your own {} here ...]"
-WRITE: Final = "[... write the {} here ...]"
-_PLACEHOLDER: Final = re.compile(r"\[\.\.\. (?:keep your own|write the) [^\[\]\n]{0,80} here \.\.\.\]")
+KEEP: Final = "[... keep your value of {} here ...]"
+WRITE: Final = "[... write your value of {} here ...]"
+_PLACEHOLDER: Final = re.compile(r"\[\.\.\. (?:keep|write) your value of [^\[\]\n]{0,80} here \.\.\.\]")
 _DEEPEST: Final = 8
+_MAX_COMPARED: Final = 32
+"""How many keys, listed values and items of a list are examined, so that the work stays small."""
 _LONGEST_KEY: Final = 64
 
 
@@ -58,36 +61,39 @@ def correct_arguments(tool: Tool, compiled: CompiledTool, salvage: Salvage) -> C
     """Keep the good arguments, move those with a misspelt key, and fill in what is required."""
     shape = compiled.parameters
     made = CorrectedCall()
-    takes_any = not shape.properties or "additionalProperties" in shape.links
+    takes_any = "additionalProperties" in shape.links or not (shape.properties or shape.closed)
     given = salvage.arguments
     for key, value in given.items():
         if shape.declares(key) or takes_any or key in shape.required:
             _keep(made, key, value, shape.property_type(key))
-        else:
+        elif len(made.unknown) < _MAX_COMPARED:
             made.unknown.append(key)
     made.missing = shape.list_missing(given)
     _place_unknown(made, given, shape)
-    examples = _make_examples(tool)
+    examples = make_example_arguments(tool.parameters)
     cut = [salvage.cut] if shape.declares(salvage.cut) else []
     for key in (*made.missing, *cut):
         if key not in made.arguments:
             _fill(made, key, shape.property_type(key), examples.get(key))
+    order = dict.fromkeys([*(made.renamed.get(key, key) for key in given), *made.arguments])
+    made.arguments = {key: made.arguments[key] for key in order if key in made.arguments}
     return made
 
 
 def _keep(made: CorrectedCall, key: str, value: Value, shape: SchemaType) -> None:
-    """Keep a value that fits, and of any other value what fits."""
+    """Keep a value that fits, and of any other value what fits. Of a long list one item will be shown."""
+    value = value[: 8 * _MAX_COMPARED] if isinstance(value, list) else value
     typed = coerce_value(value, shape, key)
     if not typed.defects:
         made.arguments[key] = typed.value
         return
     invented: list[Value] = []
-    made.arguments[key] = _mend(value, shape, key, 0, invented)
+    made.arguments[key] = _correct(value, shape, key, 0, invented)
     if not all(map(_is_placeholder, invented)):
         made.made_up.append(key)
 
 
-def _mend(value: Value, shape: SchemaType, key: str, depth: int, invented: list[Value]) -> Value:
+def _correct(value: Value, shape: SchemaType, key: str, depth: int, invented: list[Value]) -> Value:
     """The nearest value that fits: a listed one, the sole item, the same object with its missing members.
 
     What the model did not write is added to ``invented``.
@@ -98,23 +104,28 @@ def _mend(value: Value, shape: SchemaType, key: str, depth: int, invented: list[
     if isinstance(value, list) and len(value) == 1 and not coerce_value(value[0], shape, key).defects:
         return coerce_value(value[0], shape, key).value
     if isinstance(value, dict) and "object" in shape.kinds and depth < _DEEPEST:
-        kept = {name: _mend(part, shape.property_type(name), name, depth + 1, invented) for name, part in value.items()}
-        lacking = {name: _placeholder(name, shape.property_type(name), depth + 1) for name in shape.list_missing(kept)}
-        invented += lacking.values()
-        return {**kept, **lacking}
+        return _correct_members(value, shape, depth + 1, invented)
     if isinstance(value, list) and "array" in shape.kinds and depth < _DEEPEST:
-        return [_mend(part, shape.items, key, depth + 1, invented) for part in value]
-    if shape.enum and isinstance(value, str):
-        invented.append(_nearest_member(value, shape.enum))
-    else:
-        invented.append(_placeholder(key, shape, depth))
+        corrected = [_correct(part, shape.items, key, depth + 1, invented) for part in value[:_MAX_COMPARED]]
+        return corrected + value[_MAX_COMPARED:]
+    if shape.enum and isinstance(value, str) and (member := _find_member(value, shape.enum)) is not None:
+        return member
+    invented.append(_placeholder(key, shape, depth))
     return invented[-1]
 
 
-def _nearest_member(value: str, members: Iterable[Value]) -> Value:
-    texts = {member.lower(): member for member in members if isinstance(member, str)}
-    close = difflib.get_close_matches(value[:_LONGEST_KEY].lower(), texts, n=1)
-    return texts[close[0]] if close else next(iter(members))
+def _correct_members(value: dict[str, Value], shape: SchemaType, depth: int, invented: list[Value]) -> dict[str, Value]:
+    kept = {name: _correct(part, shape.property_type(name), name, depth, invented) for name, part in value.items()}
+    lacking = {name: _placeholder(name, shape.property_type(name), depth) for name in shape.list_missing(kept)}
+    invented += lacking.values()
+    return {**kept, **lacking}
+
+
+def _find_member(value: str, members: Iterable[Value]) -> Value:
+    """The listed text that is spelt like the value; None if there is none."""
+    texts = {member[:_LONGEST_KEY].lower(): member for member in members if isinstance(member, str)}
+    close = difflib.get_close_matches(value[:_LONGEST_KEY].lower(), list(texts)[: 8 * _MAX_COMPARED], n=1)
+    return texts[close[0]] if close else None
 
 
 # -- misspelt keys -----------------------------------------------------------------------------------------------------
@@ -122,9 +133,9 @@ def _nearest_member(value: str, members: Iterable[Value]) -> Value:
 
 def _place_unknown(made: CorrectedCall, given: dict[str, Value], shape: SchemaType) -> None:
     """Give the values of unknown keys to the arguments that they clearly mean."""
-    free = [key for key in shape.properties if key not in given]
+    free = [key for key in islice(shape.properties, 8 * _MAX_COMPARED) if key not in given]
     for key in made.unknown:
-        meant = _find_meant(key, given[key], free, made.missing, shape)
+        meant = _find_meant(key, given[key], free, shape)
         if meant:
             made.renamed[key] = meant
             made.arguments[meant] = coerce_value(given[key], shape.property_type(meant), meant).value
@@ -135,13 +146,13 @@ def _place_unknown(made: CorrectedCall, given: dict[str, Value], shape: SchemaTy
         _place_alone(made, left, lacking[0], shape.property_type(lacking[0]))
 
 
-def _find_meant(key: str, value: Value, free: list[str], missing: list[str], shape: SchemaType) -> str:
+def _find_meant(key: str, value: Value, free: list[str], shape: SchemaType) -> str:
     """The argument that a misspelt key means, if its value fits there; "" if that is not clear."""
     fitting = [name for name in free if not coerce_value(value, shape.property_type(name), name).defects]
     for name in fitting:
-        if key in ALIASES.get(name, ()) or _flatten(name) == _flatten(key):
+        if _flatten(key) in map(_flatten, (name, *ALIASES.get(name, ()))):
             return name
-    close = difflib.get_close_matches(_flatten(key), map(_flatten, fitting), n=2, cutoff=0.7)
+    close = difflib.get_close_matches(_flatten(key), map(_flatten, fitting), n=1, cutoff=0.7)
     found = [name for name in fitting if close and _flatten(name) == close[0]]
     return found[0] if len(found) == 1 else ""
 
@@ -169,11 +180,6 @@ def _place_alone(made: CorrectedCall, left: dict[str, Value], name: str, shape: 
 
 
 # -- placeholders ------------------------------------------------------------------------------------------------------
-
-
-def _make_examples(tool: Tool) -> dict[str, Any]:
-    parameters = tool.parameters
-    return make_example_arguments(parameters) if isinstance(parameters, dict) else {}
 
 
 def _fill(made: CorrectedCall, key: str, shape: SchemaType, example: Any) -> None:
@@ -215,27 +221,28 @@ def _spell(key: str) -> str:
     return re.sub(r"[^\w.-]", "_", key[:_LONGEST_KEY])
 
 
-def shorten_values(arguments: dict[str, Value], parameters: SchemaType, longest: int) -> tuple[dict[str, Value], bool]:
-    """Replace long values by placeholders. Returns the arguments, and whether any was replaced."""
-    shorter = {
-        key: value if len(dump(value)) <= longest else _shorten(value, parameters.property_type(key), key, longest, 0)
+def shorten_values(arguments: dict[str, Value], parameters: SchemaType, longest: int) -> dict[str, Value]:
+    """Replace long values by placeholders."""
+    return {
+        key: value if len(dump(value)) <= longest else _shorten(value, parameters.property_type(key), key, 0)
         for key, value in arguments.items()
     }
-    return shorter, any(not are_equal(shorter[key], value) for key, value in arguments.items())
 
 
-def _shorten(value: Value, shape: SchemaType, key: str, longest: int, depth: int) -> Value:
-    """A long text becomes a placeholder. Of a list the first item is kept, and all its text becomes placeholders."""
-    if isinstance(value, Number):
-        return value
+def _shorten(value: Value, shape: SchemaType, key: str, depth: int) -> Value:
+    """All text becomes placeholders. Of a list one item is kept, if possible one with something to write."""
     if isinstance(value, str):
-        return KEEP.format(_spell(key)) if shape.streams or shape.untyped or shape.nullable_text else value
-    if depth >= _DEEPEST:
+        return value if isinstance(value, Number) or _is_placeholder(value) else _shorten_text(value, shape, key)
+    if depth >= _DEEPEST or not value:
         return value
     if isinstance(value, list):
-        return [_shorten(part, shape.items, key, longest, depth + 1) for part in value[:1]]
+        kept = next((part for part in value if holds_placeholder(dump(part))), value[0])
+        return [_shorten(kept, shape.items, key, depth + 1)]
     if isinstance(value, dict):
-        return {
-            name: _shorten(part, shape.property_type(name), name, longest, depth + 1) for name, part in value.items()
-        }
+        return {name: _shorten(part, shape.property_type(name), name, depth + 1) for name, part in value.items()}
     return value
+
+
+def _shorten_text(text: str, shape: SchemaType, key: str) -> str:
+    """A placeholder, where any text is valid."""
+    return KEEP.format(_spell(key)) if shape.streams or shape.untyped or shape.nullable_text else text

@@ -141,8 +141,8 @@ def _snake(key: str) -> str:
 
 
 def _text(key: str, schema: Mapping[str, Any], beside: str) -> str:
-    if schema.get("format") in _FORMATS:
-        return _FORMATS[schema["format"]]
+    if isinstance(form := schema.get("format"), str) and form in _FORMATS:
+        return _FORMATS[form]
     pattern, values = _select_texts(beside)
     # a camel-case key must not match "file_path", which has its own example
     for spelled in dict.fromkeys((key, _snake(key).replace("file_path", "filepath"))):

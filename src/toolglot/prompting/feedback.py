@@ -1,7 +1,7 @@
 """What to tell a model whose call was rejected.
 
 Strategy. One paragraph and one example. The paragraph names what is wrong, token by token, and what to do next; all
-marks that it quotes are escaped, so that nobody takes them for a call. The example, in the last lines, is a correct
+marks that it quotes are escaped, so that they are not taken for a call. The example, in the last lines, is a correct
 call of the same tool with the good arguments of the model: models correct themselves if they see the exact form once.
 Everything is bounded: quoted tokens, lists of names, the example. Nothing raises, whatever the model wrote.
 """
@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate
 from typing import Final
 
 from toolglot.core.conversation import Tool
 from toolglot.core.events import CallRejected, Defect, Reason
-from toolglot.core.lenient_json import dump
+from toolglot.core.lenient_json import Value, dump
 from toolglot.core.schema.toolset import CompiledTool, compile_tool, compile_tools, plain_name
-from toolglot.core.schema.validation import UNKNOWN_NAME
+from toolglot.core.schema.validation import UNKNOWN_NAME, find_argument_defects
 from toolglot.prompting.argument_salvage import MAX_READ, Salvage, salvage_arguments
 from toolglot.prompting.call_writer import FALLBACK_DIALECT, resolve_dialect, write_call
 from toolglot.prompting.corrected_call import CorrectedCall, correct_arguments, holds_placeholder, shorten_values
@@ -27,16 +28,18 @@ from toolglot.reading.reader import RejectedCall
 
 __all__ = ["MAX_FEEDBACK", "find_near_names", "holds_placeholder", "write_feedback"]
 
-MAX_FEEDBACK: Final = 2400
-"""Limit for the characters of a feedback."""
-_MAX_PARAGRAPH: Final = 1200
-_MAX_EXAMPLE: Final = MAX_FEEDBACK - _MAX_PARAGRAPH - 100
+MAX_FEEDBACK: Final = 3000
+"""Limit for the characters of a feedback; most have less than a third."""
+_MAX_EXAMPLE: Final = 1000
 _MAX_TOKEN: Final = 60
 _MAX_EXPECTED: Final = 160
 _MAX_PROBLEMS: Final = 4
+_MAX_DESCRIPTION: Final = 600
+"""Limit for the characters that say what is wrong."""
 _MAX_CALLS: Final = 3
 """Rejected calls that are described one by one."""
-_MAX_NAMES: Final = 20
+_MAX_LISTED: Final = 400
+"""Limit for the characters of a list of names."""
 _VALUE_SIZES: Final = (200, 40, 0)
 """Limits for the values in the example; the next one applies if the example is too long."""
 _SIMILAR: Final = 0.6
@@ -66,13 +69,13 @@ _FABRICATED: Final = (
 _NOT_EXECUTED: Final = "was not executed: "
 _UNNAMED: Final = "it does not name a tool"
 _OR_TEXT: Final = "Call one of them, or answer without a tool."
-_NO_TOOLS: Final = "There are no tools here. Answer without a tool."
+_NO_TOOLS: Final = "There are no tools here: answer without a tool."
 _AGAIN: Final = "Write the call again now, in exactly this form, and nothing else"
 _AGAIN_NATIVE: Final = "Call {tool} again now, with arguments in exactly this form"
 _ALL_AGAIN: Final = "Write these calls again now, and nothing else. The first one in the right form"
 _ALL_AGAIN_NATIVE: Final = "Make these calls again now. The arguments of {tool} in the right form"
 _ALONE: Final = "Write the call again now, complete and in the form that was described, and nothing else."
-_REPLACE: Final = "Replace each [... ...] by your own value."
+_REPLACE: Final = "Replace each [... ...] by your own full value."
 _KEEP: Final = "Keep the values that were right."
 
 
@@ -96,17 +99,17 @@ def write_feedback(
 
     Raises: ``UsageError`` if ``dialect`` is unknown.
     """
-    spoken = None if dialect is None else resolve_dialect(dialect).name
+    dialect_name = None if dialect is None else resolve_dialect(dialect).name
     if not rejected:
         return ""
     tools = tuple(tools)
-    described = [_Rejection(call, tools, spoken) for call in rejected[:_MAX_CALLS]]
+    described = [_Rejection(call, tools, dialect_name) for call in rejected[:_MAX_CALLS]]
     example, shown = _choose_example(described)
-    paragraph = _write_paragraph(described, len(rejected), shown)[:_MAX_PARAGRAPH]
-    escaper = get_mark_escaper(spoken or FALLBACK_DIALECT, tuple(sorted(tool.name for tool in tools)))
+    paragraph = _write_paragraph(described, len(rejected), shown)
+    escaper = get_mark_escaper(dialect_name or FALLBACK_DIALECT, tuple(sorted(tool.name for tool in tools)))
     character = break_character or choose_break_character(call.raw[:MAX_READ] for call in rejected[:_MAX_CALLS])
     written = escaper.escape(paragraph, character)
-    return f"{written}:\n{example}" if example else written
+    return (f"{written}:\n{example}" if example else written)[:MAX_FEEDBACK]
 
 
 @dataclass(slots=True, init=False)
@@ -129,8 +132,9 @@ class _Rejection:
         self.call, self.tools, self.dialect = call, tools, dialect
         self.written = _find_written_name(call)
         box = compile_tools(tools, ())
-        found = box.find(self.written) if self.written and call.reason is not Reason.UNKNOWN_TOOL else None
-        self.near = () if found else find_near_names(self.written, box.names)
+        is_callable = bool(self.written) and call.reason is not Reason.FORBIDDEN
+        found = box.find(self.written) if is_callable else None
+        self.near = find_near_names(self.written, box.names) if is_callable and found is None else ()
         name = found.name if found else next(iter(self.near), "")
         self.tool = next((tool for tool in tools if tool.name == name), None)
         self.compiled = compile_tool(self.tool)[0] if self.tool is not None else CompiledTool(name)
@@ -139,6 +143,7 @@ class _Rejection:
         if self.tool is not None:
             self.salvage = salvage_arguments(call.raw, self.compiled, (self.written,), keys, dialect is None)
             self.corrected = correct_arguments(self.tool, self.compiled, self.salvage)
+            self.corrected.made_up += [key for key in _list_repeated(call.defects) if key in self.corrected.arguments]
 
     @property
     def is_fabricated(self) -> bool:
@@ -154,16 +159,16 @@ class _Rejection:
     def list_problems(self) -> Iterator[str]:
         """What is wrong with the call, each as part of a sentence."""
         if self.is_unknown:
-            yield f"there is no tool {_quote(self.written)}" if self.written else _UNNAMED
+            yield self._describe_unknown_tool()
         if self.call.reason is Reason.TRUNCATED:
             yield _SENTENCES[Reason.TRUNCATED] + (f", in {_quote(self.salvage.cut)}" if self.salvage.cut else "")
             return
         yield from map(self._describe_unknown_key, self.corrected.unknown)
         for defect in self.call.defects:
-            if not self._is_told(defect):
+            if not self._is_covered(defect):
                 yield _describe(defect)
 
-    def _is_told(self, defect: Defect) -> bool:
+    def _is_covered(self, defect: Defect) -> bool:
         """Whether the defect is described otherwise, or the argument is there after all."""
         if defect.reason is Reason.UNKNOWN_TOOL or defect.where == "tool name" or _is_unknown_key(defect):
             return True
@@ -174,13 +179,23 @@ class _Rejection:
         problems = list(dict.fromkeys(self.list_problems()))[:_MAX_PROBLEMS]
         return "; ".join(problems) or _SENTENCES.get(self.call.reason, _SENTENCES[Reason.MALFORMED])
 
+    def _describe_unknown_tool(self) -> str:
+        if not self.written:
+            return _UNNAMED
+        if self.call.reason is Reason.FORBIDDEN:
+            return f"the tool {_quote(self.written)} cannot be called now"
+        did_you_mean = f" (did you mean {_join(self.near, ' or ')}?)" if self.near else ""
+        return f"there is no tool {_quote(self.written)}{did_you_mean}"
+
     def _describe_unknown_key(self, key: str) -> str:
-        told = f"{_quote(key)}{self._locate(key)} is not a parameter of {_quote(self.compiled.name)}"
+        sentence = f"{_quote(key)}{self._locate(key)} is not a parameter of {_quote(self.compiled.name)}"
         meant = self.corrected.renamed.get(key)
         if meant is None:
-            return told
+            declared = self.compiled.parameters.properties
+            is_last = key == [name for name in self.corrected.unknown if name not in self.corrected.renamed][-1]
+            return f"{sentence} (it has {_list_names(declared)})" if is_last and declared else sentence
         nested = not self.compiled.type_of(meant).streams and isinstance(self.corrected.arguments[meant], (list, dict))
-        return f"{told}, " + (f"it belongs into {_quote(meant)}" if nested else f"write {_quote(meant)} instead")
+        return f"{sentence}, " + (f"it belongs into {_quote(meant)}" if nested else f"write {_quote(meant)} instead")
 
     def _locate(self, token: str) -> str:
         """The line of a token, if the call has several."""
@@ -191,13 +206,12 @@ class _Rejection:
     # -- the example ---------------------------------------------------------------------------------------------------
 
     def write_example(self) -> str:
-        """The corrected call; "" if there is no tool to call or the call would be too long."""
+        """The corrected call; "" if there is no tool to call, or the call would be too long or not valid."""
         if self.tool is None or self.is_fabricated:
             return ""
         for size in _VALUE_SIZES:
-            arguments, _ = shorten_values(self.corrected.arguments, self.compiled.parameters, size)
-            text = dump(arguments)
-            if len(text) > _MAX_EXAMPLE:
+            text = dump(shorten_values(self.corrected.arguments, self.compiled.parameters, size))
+            if len(text) > _MAX_EXAMPLE or find_argument_defects(self.tool, text):
                 continue
             text = text if self.dialect is None else write_call(self.dialect, self.tool.name, text, (self.tool,))
             if len(text) <= _MAX_EXAMPLE:
@@ -216,7 +230,7 @@ def _choose_example(described: Sequence[_Rejection]) -> tuple[str, _Rejection | 
 
 
 def _write_paragraph(described: Sequence[_Rejection], count: int, shown: _Rejection | None) -> str:
-    parts = [_write_problems(described, count), *_list_offers(described)]
+    parts = [_write_problems(described, count), *_list_tools(described)]
     if shown is not None:
         parts += [*_explain_values(shown), _introduce(shown, count)]
     elif all(rejection.tool is not None and not rejection.is_fabricated for rejection in described):
@@ -230,40 +244,45 @@ def _write_problems(described: Sequence[_Rejection], count: int) -> str:
         if only.is_fabricated:
             return _FABRICATED.format(token=_quote(only.call.raw))
         named = "" if only.is_unknown else f" of {_quote(only.compiled.name)}"
-        return f"Your call{named} {_NOT_EXECUTED}{only.describe()}."
-    listed = (
-        f"{number}. {'a tool result that you wrote' if rejection.is_fabricated else _quote(rejection.written or '?')}: "
-        f"{'only the tool can give it' if rejection.is_fabricated else rejection.describe()}."
-        for number, rejection in enumerate(described, 1)
-    )
+        return f"Your call{named} {_NOT_EXECUTED}{_clean(only.describe(), _MAX_DESCRIPTION)}."
+    most = _MAX_DESCRIPTION // len(described)
+    listed = (f"{number}. {_clean(_name(it), most)}." for number, it in enumerate(described, 1))
     return f"{count} of your calls were not executed. {' '.join(listed)}"
 
 
-def _list_offers(described: Sequence[_Rejection]) -> Iterator[str]:
-    """Similar tools, or all of them, for the first call of an unknown tool."""
-    unknown = next((rejection for rejection in described if rejection.is_unknown and not rejection.is_fabricated), None)
-    if unknown is None:
-        return
-    if unknown.near:
-        yield f"Did you mean {_join(unknown.near, ' or ')}?"
-    elif unknown.tools:
-        names = [tool.name for tool in unknown.tools]
-        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        yield f"The tools are: {', '.join(map(_quote, names[:_MAX_NAMES]))}{more}. {_OR_TEXT}"
-    else:
-        yield _NO_TOOLS
+def _name(rejection: _Rejection) -> str:
+    """A rejection in a list of several."""
+    if rejection.is_fabricated:
+        return "A tool result that you wrote yourself: only the tool can give it"
+    return f"{_quote(rejection.written or '?')}: {rejection.describe()}"
+
+
+def _list_tools(described: Sequence[_Rejection]) -> Iterator[str]:
+    """The names of all tools, if a call names none of them and nothing similar."""
+    for rejection in described:
+        if rejection.tool is None and not rejection.is_fabricated:
+            names = [tool.name for tool in rejection.tools]
+            yield f"The tools are: {_list_names(names)}. {_OR_TEXT}" if names else _NO_TOOLS
+            return
 
 
 def _explain_values(shown: _Rejection) -> Iterator[str]:
     """What the model must do with the values of the example."""
-    arguments, _ = shorten_values(shown.corrected.arguments, shown.compiled.parameters, _VALUE_SIZES[0])
+    arguments = shorten_values(shown.corrected.arguments, shown.compiled.parameters, _VALUE_SIZES[0])
     if holds_placeholder(dump(arguments)):
         yield _REPLACE
-    if shown.corrected.made_up:
-        names = _join(shown.corrected.made_up[:_MAX_PROBLEMS], " and ")
-        yield f"The value of {names} is only an example: write your own."
+    cut = [key for key, value in arguments.items() if _is_shorter(value, shown.corrected.arguments[key])]
+    if cut:
+        yield f"Write all items of {_join(cut[:_MAX_PROBLEMS], ' and ')}, not only one."
+    if made_up := shown.corrected.made_up[:_MAX_PROBLEMS]:
+        are = "is only an example" if len(made_up) == 1 else "are only examples"
+        yield f"The value{'s'[: len(made_up) - 1]} of {_join(made_up, ' and ')} {are}: write your own."
     if shown.salvage.arguments:
         yield _KEEP
+
+
+def _is_shorter(shown: Value, given: Value) -> bool:
+    return isinstance(shown, list) and isinstance(given, list) and len(shown) < len(given)
 
 
 def _introduce(shown: _Rejection, count: int) -> str:
@@ -286,9 +305,15 @@ def _describe(defect: Defect) -> str:
         case Reason.INVALID_VALUE if is_argument:
             return f"{where} is {found}, but it must be {expected}"
         case Reason.MALFORMED | Reason.INVALID_VALUE | Reason.MISSING_ARGUMENT:
-            told = f"found {found}, expected {expected}"
-            return told if where in _WHOLE else f"{where}: {told}"
+            sentence = f"found {found}, expected {expected}"
+            return sentence if where in _WHOLE else f"in {where if is_argument else f'the {where}'}, {sentence}"
     return _SENTENCES.get(defect.reason, _SENTENCES[Reason.MALFORMED])
+
+
+def _list_repeated(defects: Iterable[Defect]) -> list[str]:
+    """The arguments that were given twice."""
+    found = (defect.where.removeprefix(_ARGUMENT) for defect in defects if defect.reason is Reason.DUPLICATE_ARGUMENT)
+    return list(dict.fromkeys(found))
 
 
 def _is_unknown_key(defect: Defect) -> bool:
@@ -325,6 +350,15 @@ def _ratio(one: str, other: str) -> float:
 def _join(names: Sequence[str], last: str) -> str:
     quoted = [_quote(name) for name in names]
     return last.join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
+
+
+def _list_names(names: Iterable[str]) -> str:
+    """A list of names, shortened."""
+    quoted = [_quote(name) for name in names]
+    sizes = accumulate(len(name) + 2 for name in quoted)
+    shown = sum(1 for size in sizes if size <= _MAX_LISTED)
+    more = f" and {len(quoted) - shown} more" if shown < len(quoted) else ""
+    return ", ".join(quoted[:shown]) + more
 
 
 def _quote(token: str) -> str:

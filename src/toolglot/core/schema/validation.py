@@ -31,6 +31,8 @@ UNKNOWN_NAME: Final = "an unknown name"
 """What is found where an argument is one that the tool does not have."""
 _ARGUMENT: Final = "argument"
 _EXCERPT: Final = 20
+_LARGE: Final = 1 << 16
+"""Of longer arguments only the first error is reported: to list thousands of errors takes long."""
 _NOT_OBJECTS: Final[Mapping[type, str]] = {str: "a text", list: "a list", bool: "true or false"}
 _KEPT: Final = frozenset({"type", "enum", "const", "required", "$ref"})
 """Keywords that are checked, and references."""
@@ -50,7 +52,7 @@ class _Error(Protocol):
     def instance_path(self) -> Sequence[str | int]: ...
 
 
-_FindErrors: TypeAlias = Callable[[object], list[_Error]]
+_FindErrors: TypeAlias = Callable[[object, bool], list[_Error]]
 
 
 def find_argument_defects(tool: Tool, arguments: str) -> tuple[Defect, ...]:
@@ -77,7 +79,7 @@ def _find_defects(tool: Tool, compiled: CompiledTool, arguments: str, given: dic
     if find_errors is None:
         yield from _check_compiled(compiled, _parse(arguments))
         return
-    errors = find_errors(given)
+    errors = find_errors(given, len(arguments) > _LARGE)
     values = _parse(arguments) if errors else {}
     for error in errors:
         yield from _confirm(error, compiled.parameters, values)
@@ -96,7 +98,7 @@ def _parse(arguments: str) -> dict[str, Value]:
 
 
 def _malformed(reason: Reason, found: str) -> Defect:
-    return Defect(reason=reason, where="arguments", found=found, expected="one JSON object")
+    return Defect(reason=reason, where="arguments", found=found, expected="one JSON object for each call")
 
 
 def _describe_syntax(text: str, error: json.JSONDecodeError) -> Defect:
@@ -174,25 +176,30 @@ def _compile_validator(tool: Tool) -> _FindErrors | None:
     It finds nothing if the schema cannot be used.
     """
     try:
-        from jsonschema_rs import validator_for
+        from jsonschema_rs import ValidationError, validator_for
     except ImportError:
         return None
     try:
         schema = json.loads(encode(_reduce(tool.parameters, 0)))
-        iterate = validator_for(schema, retriever=_refuse_to_fetch).iter_errors
+        validator = validator_for(schema, retriever=_refuse_to_fetch)
     except (ValueError, TypeError, RecursionError):
         return _find_nothing
 
-    def find_errors(arguments: object) -> list[_Error]:
+    def find_errors(arguments: object, only_first: bool) -> list[_Error]:
         try:
-            return list(islice(iterate(arguments), MAX_DEFECTS))
+            if not only_first:
+                return list(validator.iter_errors(arguments))
+            validator.validate(arguments)
+        except ValidationError as error:
+            return [error]
         except ValueError:  # lone surrogates, or nested too deeply
-            return []
+            pass
+        return []
 
     return find_errors
 
 
-def _find_nothing(_: object) -> list[_Error]:
+def _find_nothing(arguments: object, only_first: bool) -> list[_Error]:
     return []
 
 
@@ -216,4 +223,6 @@ def _reduce(schema: object, depth: int) -> object:
             reduced[word] = _reduce(part, depth + 1)
         elif word in _KEPT:
             reduced[word] = part
+    if reduced.get("additionalProperties") is False:
+        reduced.setdefault("properties", {})  # otherwise the error does not name the property
     return reduced
