@@ -41,6 +41,7 @@ from toolglot.gateway.sessions.recognition import recognise
 from toolglot.gateway.sessions.turns import ChatTurn, SessionTurn
 from toolglot.gateway.telemetry.log import RequestRecorder, redact
 from toolglot.prompting.conversation import PromptedConversation
+from toolglot.reading.reader import Reader
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, Wire
 from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_not_carried
@@ -63,7 +64,7 @@ class Exchange(Struct, eq=False):
     yields, at the end of a relayed response, the events that the recorder has not seen. ``session_turn`` recognises the
     conversation; ``chat_turn`` is set, instead of ``upstream_body``, if the upstream is stateful. ``before_end`` are
     called and awaited before the client gets the end of the response. ``keeps_values``: later requests may need
-    something of this one.
+    something of this one. ``reader`` is the reader of the response, if it was opened while the request was prepared.
     """
 
     wire: Wire
@@ -97,6 +98,7 @@ class Exchange(Struct, eq=False):
     session_turn: SessionTurn | None = None
     chat_turn: ChatTurn | None = None
     before_end: list[Callable[[], Awaitable[None]]] = []
+    reader: Reader | None = None
 
     @property
     def keeps_values(self) -> bool:
@@ -153,7 +155,7 @@ class Exchange(Struct, eq=False):
         """Encode the request again, if this error means that native tools do not work: with tools as text; or that
         reasoning of earlier turns is missing: with reasoning. The failure is learned even if it is too late for that.
         Returns whether there is a new request to send."""
-        fallback, self.fallback = self.fallback, None
+        fallback, self.fallback, self.reader = self.fallback, None, None
         kind = self._judge(error)
         if kind == REASONING_MISSING and self.route.tool_mode is NATIVE:
             self._learn(kind, error)
