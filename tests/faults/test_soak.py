@@ -135,9 +135,9 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
                 chance = random.Random(SEED)
                 start = count(server)
                 await warm_up(server.port)
-                done = await load(server.port, SOAK_SECONDS / 3, chance)
+                done = await load(server.port, SOAK_SECONDS * 2 / 3, chance)
                 warm = await settle_down(server, start)
-                done = await load(server.port, SOAK_SECONDS * 2 / 3, chance, done)
+                done = await load(server.port, SOAK_SECONDS / 3, chance, done)
                 end = await settle_down(server, start)
                 received = f"after {done} requests: {start} {warm} {end}"
                 print(received)
