@@ -86,3 +86,12 @@ def test_texts_are_kept_within_a_bound() -> None:
     kept.add("long", "x" * kept.max_characters)
     kept.add("key 49", "y")
     assert kept.get("long") is None and kept.get("key 49") == "y" and kept.size == kept.max_characters - 9
+
+
+def test_texts_in_keys_are_charged() -> None:
+    kept = TextCache[str](10 * (20 + ENTRY_COST))
+    for number in range(50):
+        kept.add(f"{number:10}", "x" * 10, 10)
+    assert kept.size == kept.max_characters and len(kept) == 10
+    kept.add("x" * kept.max_characters, "", kept.max_characters)
+    assert len(kept) == 10

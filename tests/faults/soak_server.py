@@ -16,7 +16,7 @@ from faults.cells import settle
 
 from toolglot.core import provenance
 from toolglot.gateway.telemetry.log import log_to
-from toolglot.prompting import mark_escaping
+from toolglot.prompting import call_writer, mark_escaping
 from toolglot.server.lifecycle import listening, tune_memory
 
 KEPT_BYTES = 1 << 20
@@ -25,6 +25,9 @@ at once, so that what is never let go shows."""
 
 KNOWN_TEXTS = 1 << 8
 """The same for texts that are only known again."""
+
+CALL_CHARACTERS = 1 << 17
+"""The same for written calls."""
 
 
 def count() -> dict[str, int]:
@@ -44,6 +47,7 @@ async def main(port: int, closed: int, nowhere: TextIO) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
     settings = settle(port, closed)
     provenance._NORMAL_FORMS.max_characters = KEPT_BYTES
+    call_writer._CALL_CACHE.max_characters = CALL_CHARACTERS
     for module, name in ((provenance, "MAX_UNMARKED"), (mark_escaping, "_MOST_TEXTS")):
         setattr(module, name, KNOWN_TEXTS)
     settings = replace(settings, limits=replace(settings.limits, kept_bytes=KEPT_BYTES))

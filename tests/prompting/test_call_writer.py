@@ -348,3 +348,26 @@ def test_calls_are_the_same_whether_they_are_written_ahead(dialect: str, monkeyp
         monkeypatch.setattr(writing, "_CALL_CACHE", TextCache(1 << 20))
         writing.cache_calls(dialect, some, tools)
         assert [writing.write_call(dialect, *call, tools) for call in some] == alone[: len(some)]
+
+
+def test_written_calls_hold_no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tools have long descriptions and schemas, which the size of the cache does not count."""
+    kept = TextCache[writing._CallKey](1 << 14)
+    monkeypatch.setattr(writing, "_CALL_CACHE", kept)
+    for number in range(100):
+        tools = Tools([Tool("read_file", "x" * 100, {"type": "object", "properties": {f"path_{number}": {}}})])
+        writing.write_call("hermes", "read_file", '{"path": "a"%s}' % (" " * 1000), tools)
+    assert 1 < len(kept) <= (1 << 14) // 1000
+    assert all(isinstance(part, str | bytes) for key in kept._texts for part in key)
+
+
+@pytest.mark.parametrize("offered", [tuple, Tools])
+def test_a_written_call_depends_on_the_parameters(offered: type[tuple[Tool, ...]]) -> None:
+    texts, numbers = (
+        offered([Tool("read_file", "", {"type": "object", "properties": {"a": {"type": kind}}})])
+        for kind in ("string", "integer")
+    )
+    call = "roo_xml", "read_file", '{"a": "1"}'
+    as_text, as_number = writing.write_call(*call, texts), writing.write_call(*call, numbers)
+    assert as_text != as_number and writing.write_call(*call, texts) == as_text
+    assert not isinstance(texts, Tools) or [*texts.digests] == ["read_file"]

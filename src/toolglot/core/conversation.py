@@ -9,7 +9,9 @@ All types are immutable values. Constructors raise ``ValueError`` for contradict
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
+from hashlib import sha256
 from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
@@ -132,6 +134,10 @@ class Tool(Struct, frozen=True):
     def __hash__(self) -> int:
         return hash((self.name, self.description))
 
+    def digest(self) -> bytes:
+        """A digest of what calls to the tool depend on: its name and parameters."""
+        return sha256(json.dumps((self.name, self.parameters), default=str).encode()).digest()
+
 
 def _are_identical(one: object, other: object) -> bool:
     """Whether two equal values serialize identically. Python ignores key order and treats 1, 1.0 and True as equal;
@@ -149,11 +155,14 @@ class Tools(tuple[Tool, ...]):
     The tools are the key of caches that are looked up on every turn; hashing each tool again would be slow."""
 
     by_name: Mapping[str, Tool]
+    digests: dict[str, bytes]
+    """The digests that were asked for, by the name of the tool."""
     hash: int
 
     def __new__(cls, tools: Iterable[Tool] = ()) -> Tools:
         made = super().__new__(cls, tools)
         made.by_name = {tool.name: tool for tool in made}
+        made.digests = {}
         made.hash = super().__hash__(made)
         _require_unique_names(made.by_name, made)
         return made

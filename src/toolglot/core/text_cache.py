@@ -13,13 +13,13 @@ ENTRY_COST: Final = 300
 
 
 class TextCache(Generic[Key]):
-    """Holds at most ``max_characters``, each entry charged ``ENTRY_COST`` more; evicts the least recently used.
-    Thread-safe."""
+    """Holds at most ``max_characters``, each entry charged ``ENTRY_COST`` and the length of the texts in its key more;
+    evicts the least recently used. Keys must not hold other large objects. Thread-safe."""
 
     def __init__(self, max_characters: int) -> None:
         self.max_characters = max_characters
         self.size = 0
-        self._texts: OrderedDict[Key, str] = OrderedDict()
+        self._texts: OrderedDict[Key, tuple[str, int]] = OrderedDict()
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -29,17 +29,18 @@ class TextCache(Generic[Key]):
         """Return the text under this key, or None."""
         with self._lock:
             found = self._texts.get(key)
-            if found is not None:
-                self._texts.move_to_end(key)
-            return found
+            if found is None:
+                return None
+            self._texts.move_to_end(key)
+            return found[0]
 
-    def add(self, key: Key, text: str) -> None:
-        """Add a text, unless it alone exceeds the limit."""
-        if len(text) + ENTRY_COST > self.max_characters:
+    def add(self, key: Key, text: str, key_length: int = 0) -> None:
+        """Add a text, unless it alone exceeds the limit. ``key_length``: the length of the texts in the key."""
+        cost = len(text) + key_length + ENTRY_COST
+        if cost > self.max_characters:
             return
         with self._lock:
-            before = self._texts.pop(key, None)
-            self.size += len(text) - len(before) if before is not None else len(text) + ENTRY_COST
-            self._texts[key] = text
+            self.size += cost - self._texts.pop(key, ("", 0))[1]
+            self._texts[key] = text, cost
             while self.size > self.max_characters:
-                self.size -= len(self._texts.popitem(last=False)[1]) + ENTRY_COST
+                self.size -= self._texts.popitem(last=False)[1][1]

@@ -43,6 +43,7 @@ from toolglot.gateway.sessions.recognition import recognise
 from toolglot.gateway.sessions.turns import ChatTurn, SessionTurn
 from toolglot.gateway.telemetry.log import RequestRecorder, redact
 from toolglot.prompting.conversation import PromptedConversation
+from toolglot.reading.reader import Reader
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, Wire
 from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_not_carried
@@ -65,7 +66,8 @@ class Exchange(Struct, eq=False):
     yields, at the end of a relayed response, the events that the recorder has not seen. ``session_turn`` recognises the
     conversation; ``chat_turn`` is set, instead of ``upstream_body``, if the upstream is stateful. ``before_end`` are
     called and awaited before the client gets the end of the response. ``recovery`` is set if the model may be asked
-    again because its call is defective. ``keeps_values``: later requests may need something of this one.
+    again because its call is defective. ``keeps_values``: later requests may need something of this one. ``reader`` is
+    the reader of the response, if it was opened while the request was prepared.
     """
 
     wire: Wire
@@ -100,6 +102,7 @@ class Exchange(Struct, eq=False):
     chat_turn: ChatTurn | None = None
     before_end: list[Callable[[], Awaitable[None]]] = []
     recovery: Recovery | None = None
+    reader: Reader | None = None
 
     @property
     def asks_again(self) -> bool:
@@ -166,7 +169,7 @@ class Exchange(Struct, eq=False):
         """Encode the request again, if this error means that native tools do not work: with tools as text; or that
         reasoning of earlier turns is missing: with reasoning. The failure is learned even if it is too late for that.
         Returns whether there is a new request to send."""
-        fallback, self.fallback = self.fallback, None
+        fallback, self.fallback, self.reader = self.fallback, None, None
         kind = self._judge(error)
         if self.recovery is not None:
             self.recovery.delivery = None

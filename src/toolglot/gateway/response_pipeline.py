@@ -48,10 +48,10 @@ class ResponseStep(Protocol):
 
 
 def prepare_with_tools(request: IncomingRequest, context: GatewayContext) -> Prepared:
-    """Prepare a large request; compile its tools as well, which are cached for the response."""
+    """Prepare a large request and open the reader of its response, which compiles tools and marks."""
     exchange = prepare(request, context)
     if isinstance(exchange, Exchange) and _reads_calls(exchange, exchange.route):
-        _open_reader(exchange, exchange.route, False)
+        exchange.reader = _open_reader(exchange, exchange.route, False)
     return exchange
 
 
@@ -241,7 +241,7 @@ def open_dry_run(exchange: Exchange, streamed: bool) -> DryRun | None:
 def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, streamed: bool) -> EventDelivery:
     dry_run = recorder is not exchange.recorder
     session = None if route.tool_mode is RELAY else exchange.xml_session
-    reader = _open_reader(exchange, route, dry_run) if _reads_calls(exchange, route) else None
+    reader = _take_reader(exchange, route, dry_run) if _reads_calls(exchange, route) else None
     plan, recovery = _make_plan(exchange, route, dry_run, streamed), None if dry_run else exchange.recovery
     if recovery is not None and recovery.delivery is not None:
         recovery.delivery.begin_attempt(reader, plan)
@@ -297,6 +297,14 @@ def _limit_choice(exchange: Exchange) -> ToolChoice:
 
 def _reads_calls(exchange: Exchange, route: Route) -> bool:
     return route.tool_mode is not RELAY and exchange.client_request.conversation.choice.mode != "none"
+
+
+def _take_reader(exchange: Exchange, route: Route, dry_run: bool) -> Reader:
+    """The reader that was opened with the request; a new one for a dry run and when the upstream is asked again."""
+    if dry_run or exchange.reader is None:
+        return _open_reader(exchange, route, dry_run)
+    reader, exchange.reader = exchange.reader, None
+    return reader
 
 
 def _open_reader(exchange: Exchange, route: Route, dry_run: bool) -> Reader:

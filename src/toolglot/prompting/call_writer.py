@@ -31,8 +31,9 @@ from toolglot.dialects.patterns import Mark
 from toolglot.dialects.spec import Dialect
 from toolglot.reading.reader import dialect_index, read
 
-_CallKey: TypeAlias = tuple[str, str, str, Tool]
-"""All that the text of a call depends on: dialect, name, arguments and tool."""
+_CallKey: TypeAlias = tuple[str, str, str, bytes]
+"""All that the text of a call depends on: dialect, name, arguments and the digest of the tool. The tool itself would be
+held as long as the text, and descriptions are long."""
 
 FALLBACK_DIALECT = "hermes"
 _LONG_ARGUMENTS: Final = 65536
@@ -103,13 +104,13 @@ def write_call(dialect: str, name: str, arguments: str, tools: Sequence[Tool] = 
 
     Raises: ``UsageError`` if ``dialect`` is unknown.
     """
-    key = resolve_dialect(dialect).name, name, arguments, _find_tool(name, tools)
+    key = resolve_dialect(dialect).name, name, arguments, _find_digest(name, tools)
     if len(arguments) > _LONG_ARGUMENTS:
-        return _write_long(*key)
+        return _write_long(key, tools)
     written = _CALL_CACHE.get(key)
     if written is None:
-        written = _write(*key)
-        _CALL_CACHE.add(key, written)
+        written = _write(*key[:3], _find_tool(name, tools))
+        _CALL_CACHE.add(key, written, len(arguments))
     return written
 
 
@@ -121,10 +122,21 @@ def _find_tool(name: str, tools: Sequence[Tool]) -> Tool:
     return tool or Tool(name)
 
 
+def _find_digest(name: str, tools: Sequence[Tool]) -> bytes:
+    if not isinstance(tools, Tools):
+        return _find_tool(name, tools).digest()
+    digest = tools.digests.get(name)
+    if digest is None:
+        digest = _find_tool(name, tools).digest()
+        if name in tools.by_name:
+            tools.digests[name] = digest
+    return digest
+
+
 def cache_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[Tool]) -> None:
     """Write calls into the cache of ``write_call``. Verifying many calls with one read is faster than one by one."""
     spec = resolve_dialect(dialect)
-    keys = ((spec.name, name, arguments, _find_tool(name, tools)) for name, arguments in calls)
+    keys = ((spec.name, name, arguments, _find_digest(name, tools)) for name, arguments in calls)
     new = [
         key
         for key in dict.fromkeys(keys)
@@ -137,17 +149,18 @@ def cache_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[
         texts = [next(_write_forms(spec, name, parse_arguments(arguments))) for _, name, arguments, _ in batch]
         if _all_read_back("\n".join(texts), tuple(key[1:3] for key in batch), tuple(tools)):
             for key, text in zip(batch, texts, strict=True):
-                _CALL_CACHE.add(key, text)
+                _CALL_CACHE.add(key, text, len(key[2]))
 
 
-def _write_long(dialect: str, name: str, arguments: str, tool: Tool) -> str:
+def _write_long(key: _CallKey, tools: Sequence[Tool]) -> str:
     """Write a call whose arguments are too long for a cache key."""
-    context = json.dumps((dialect, name, tool.name, tool.parameters), default=str)
-    key = sha256(b"%d:%b" % (len(context), context.encode()) + arguments.encode("utf-8", "surrogatepass")).digest()
-    written = _LONG_CALL_CACHE.get(key)
+    dialect, name, arguments, tool = key
+    context = json.dumps((dialect, name)).encode()
+    digest = sha256(b"%b%b%b" % (tool, context, arguments.encode("utf-8", "surrogatepass"))).digest()
+    written = _LONG_CALL_CACHE.get(digest)
     if written is None:
-        written = _write(dialect, name, arguments, tool)
-        _LONG_CALL_CACHE.add(key, written)
+        written = _write(dialect, name, arguments, _find_tool(name, tools))
+        _LONG_CALL_CACHE.add(digest, written)
     return written
 
 
