@@ -1,12 +1,12 @@
 """Detects narrated stops: answers that end by announcing an action of the model's own, without making the call.
 
-Strategy. A needless extra request costs more than a missed announcement, so every doubt means no. Only the last sentence
-of the last line counts. Before it is read, code and quoted text are replaced by a placeholder, and an end inside code, a
-list, a block quote or a draft of a letter is no announcement. The sentence must hold a phrase of ``phrases``: an
-opening in the first person ("I'll now", "let me") and a verb of acting, at the beginning of a clause. Verbs of explaining,
-waiting or remembering are not listed. Words before the phrase (conditions, requests to the user) and behind it (promises
-for later, an explanation after a colon) can still refuse it. Whether the conversation wants action is decided in the same
-way, from the last message. Only the last characters of a text are read, so that the work is constant.
+Strategy. A needless extra request costs more than a missed announcement, so every doubt means no. Only the last
+sentence of the last line counts. Code and quoted text are replaced by a placeholder first; an end inside code, a list,
+a block quote, a plan or a draft of a letter is no announcement. The sentence must hold a phrase of its language: an
+opening in the first person ("I'll now", "let me") and a verb of acting, at the beginning of a clause. Verbs of
+explaining, waiting or remembering are not listed. Words before the phrase (conditions, requests to the user) and behind
+it (promises for later, an explanation after a colon) can still refuse it. Whether the conversation wants action is
+decided in the same way, from the last message. Only the ends of long texts are read, so that the work is constant.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ _CODE = "□"
 
 _FENCE = re.compile(r"^[ \t>]*(?:```+|~~~+)[ \t]*(\S*)", re.MULTILINE)
 _OPEN_FENCE = re.compile(r"\n[ \t]*(?:```+|~~~+)[ \t]*\w*\s*\Z")
+_INDENTED = re.compile(r"\n[ \t]*\n(?: {4}|\t)[^\n]*\Z")
 _LIST_MARK = re.compile(r"\n[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]*\Z")
 _ITEM = re.compile(r"[ \t]*(?:[-+•‣▪>|]|\*[ \t]|\*{0,2}\(?\d{1,2}[.)]|\[[ xX]\])")
 """The beginning of a list item, a block quote or a row of a table."""
@@ -57,7 +58,8 @@ _QUESTION = re.compile(r"[?？؟]")
 _QUESTION_MARKS = ("?", "？", "؟")
 _DRAFT = re.compile(
     r"^\W*(?:subject|betreff|asunto|assunto|objet|тема|件名|主题|主旨|الموضوع|विषय|제목)\s*[:：]"
-    r"|^(?:dear|hi|hello|hey|hallo|liebe[rs]?|sehr geehrte[rs]?|hola|querid[oa]|estimad[oa]|olá|oi|prezad[oa]|bonjour|ch[eè]re?)"
+    r"|^(?:dear|hi|hello|hey|hallo|liebe[rs]?|sehr geehrte[rs]?|hola|querid[oa]"
+    r"|estimad[oa]|olá|oi|prezad[oa]|bonjour|ch[eè]re?)"
     r" [^\n.!?]{1,40},[ \t]*$",
     re.MULTILINE,
 )
@@ -69,6 +71,14 @@ _PLAN = re.compile(
     r"[^\n.!?。]{0,40}[:：]\s"
 )
 """A heading of a plan. Its steps announce nothing."""
+
+_CITED = re.compile(
+    r"(?:\b(?:reply|message|draft|e-?mail|response|comment|translations?|translated|means|quote|nachricht|entwurf|antwort"
+    r"|übersetzung|kommentar|mensaje|borrador|respuesta|traducción|mensagem|rascunho|resposta|tradução|brouillon|réponse"
+    r"|traduction|сообщение|черновик|ответ|перевод|письмо)\b|消息|草稿|回复|翻译|邮件|メッセージ|下書き|返信|翻訳|メール|رسالة|مسودة"
+    r"|ترجمة|संदेश|मसौदा|अनुवाद|메시지|초안|답장|번역)[^\n:：]{0,40}[:：]\s*[^\n]*\Z"
+)
+"""The last line is a text for others or a translation."""
 
 _ADDED = re.compile(
     r"<(system-reminder|environment_details|environment_context|user_info|context|attached_files)\b.*?(?:</\1>|\Z)"
@@ -89,13 +99,27 @@ _FOLDED = str.maketrans(
 class _Language:
     """The compiled phrases of one language."""
 
-    __slots__ = ("agreeing", "announcing", "asking", "before", "behind", "declining", "forbidding", "polite", "waiting")
+    __slots__ = (
+        "addressing",
+        "agreeing",
+        "announcing",
+        "asking",
+        "before",
+        "behind",
+        "declining",
+        "forbidding",
+        "polite",
+        "verb_is_last",
+        "waiting",
+    )
 
     def __init__(self, phrases: Phrases) -> None:
-        begin = rf"(?:^|[,;:،؛、，；：–—(-]\s*|(?<!\w)(?:{phrases.joins})[, ]\s*)(?:{phrases.leads}){{0,4}}"
-        self.announcing = re.compile(_fold(rf"{begin}(?P<phrase>{phrases.announcing})"))
+        begin = rf"(?:^|[,;:،؛，；：–—(-]\s*|(?<!\w)(?:{phrases.joins})[, ]\s*)(?:{phrases.leads}){{0,4}}"
+        self.announcing = re.compile(_fold(rf"{begin if phrases.leads else ''}(?P<phrase>{phrases.announcing})"))
+        self.verb_is_last = not phrases.leads
         self.before = re.compile(_fold(phrases.before))
         self.behind = re.compile(_fold(phrases.behind))
+        self.addressing = re.compile(_fold(phrases.addressing))
         self.waiting = re.compile(_fold(phrases.waiting))
         self.asking = re.compile(_fold(phrases.asking))
         self.declining = re.compile(_fold(phrases.declining))
@@ -103,13 +127,15 @@ class _Language:
         self.forbidding = re.compile(_fold(phrases.forbidding))
         self.agreeing = re.compile(rf"(?:(?:{_fold(phrases.agreeing)})[ ,.!。！、，]*){{1,3}}")
 
-    def announces(self, sentence: str) -> bool:
-        """Whether a sentence announces an action."""
+    def announces(self, sentence: str, previous: str) -> bool:
+        """Whether a sentence announces an action; the sentence before it can make that depend on the user."""
         found = self.announcing.search(sentence)
         if found is None or self.before.search(sentence, 0, found.start("phrase")) is not None:
             return False
-        rest = sentence[found.start("phrase") :]
-        return _EXPLAINED.search(rest) is None and self.behind.search(rest) is None
+        rest = sentence if self.verb_is_last else sentence[found.start("phrase") :]
+        if _EXPLAINED.search(rest) is not None or self.behind.search(rest) is not None:
+            return False
+        return self.addressing.search(previous) is None or self.waiting.search(previous) is not None
 
     def requests(self, sentence: str) -> bool:
         """Whether a sentence of a user asks for something to be done."""
@@ -149,8 +175,8 @@ def announces_action(text: str) -> bool:
     Parameters: ``text`` is the whole text of the answer.
     Returns: True if the last sentence states what the model does next.
     """
-    sentence = _find_last_sentence(text)
-    return bool(sentence) and any(language.announces(sentence) for language in _LANGUAGES)
+    sentence, previous = _find_last_sentences(text)
+    return bool(sentence) and any(language.announces(sentence, previous) for language in _LANGUAGES)
 
 
 def wants_action(messages: tuple[Message, ...]) -> bool:
@@ -172,30 +198,34 @@ def wants_action(messages: tuple[Message, ...]) -> bool:
     return any(language.requests(sentence) for sentence in sentences for language in _LANGUAGES)
 
 
-def _find_last_sentence(text: str) -> str:
-    """The last sentence of an answer, folded and without marks at its end, or an empty string if it cannot announce."""
+def _find_last_sentences(text: str) -> tuple[str, str]:
+    """The last sentence of an answer, folded and without marks at its end, and the sentence before it. The last one is
+    empty if it cannot announce anything."""
     tail = text[-TAIL_SIZE:].rstrip()
-    tail = _LIST_MARK.sub("", _OPEN_FENCE.sub("", f"\n{tail}")).strip()
+    tail = _LIST_MARK.sub("", _OPEN_FENCE.sub("", f"\n{tail}")).rstrip()
     if _ends_in_code(tail, complete=len(text) <= TAIL_SIZE):
-        return ""
-    plain = _fold(tail.lower())
-    line = plain[plain.rfind("\n") + 1 :]
-    if any(pattern.search(plain) for pattern in (_DRAFT, _PLAN)) or _ITEM.match(line) is not None:
-        return ""
-    line = _EMPHASIS.sub("", _SPANS.sub(_CODE, line))
-    if _OPEN_QUOTE.search(line) is not None:
-        return ""
-    for sentence in reversed(_SENTENCE_END.split(line)):
-        words, marks = _split_marks(sentence)
+        return "", ""
+    plain = _EMPHASIS.sub("", _SPANS.sub(_CODE, _fold(tail.lower())))
+    start = plain.rfind("\n") + 1
+    line = plain[start:]
+    if _ITEM.match(line) is not None or _OPEN_QUOTE.search(line) is not None:
+        return "", ""
+    if any(pattern.search(plain) for pattern in (_DRAFT, _PLAN, _CITED)):
+        return "", ""
+    sentences = [*_SENTENCE_END.split(plain[:start].rstrip())[-1:], *_SENTENCE_END.split(line)]
+    while len(sentences) > 1:
+        words, marks = _split_marks(sentences.pop())
         if _QUESTION.search(marks) is not None:
-            return ""
+            break
         if words and not any(language.waiting.fullmatch(words) for language in _LANGUAGES):
-            return words + ("..." if "…" in marks or "..." in marks else "")
-    return ""
+            return words + ("..." if "…" in marks or "..." in marks else ""), sentences[-1]
+    return "", ""
 
 
 def _ends_in_code(tail: str, complete: bool) -> bool:
     """Whether a text ends with code or inside it. A text that is not complete may begin inside code."""
+    if _INDENTED.search(tail) is not None:
+        return True
     inside = False
     last = None
     for last in _FENCE.finditer(tail):

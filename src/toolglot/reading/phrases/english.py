@@ -5,13 +5,20 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _VERB = (
-    r"(?:re-?)?(?:check|verify|examine|inspect|review|read|open|search|scan|grep|find|locate|query|fetch|retrieve"
+    r"(?:re-?)?(?:check|double check|understand|collect|gather|group|walk through the|step through"
+    r"|go through (?:the|them|each|all)|track down|hunt down|bump|tweak|tidy|migrate|optimi[sz]e|simplify|split"
+    r"|swap|attach|print|dump|log (?:in|into)|sign in|reconfigure|initiali[sz]e|scaffold|populate|fill (?:in|out)"
+    r"|submit|publish|archive|assign|resolve|address the|handle (?:the|this|that) |tackle|peek|press|back up"
+    r"|restore|unpack|unzip|decode|render|plot|benchmark|profile|raise|lower|increase|decrease|verify|examine"
+    r"|inspect|review|read|open|search|scan|grep|find|locate|query|fetch|retrieve"
     r"|download|upload"
-    r"|pull|push|grab|run|execute|test|build|compile|deploy|start|restart|launch|stop the|kill|install|uninstall"
+    r"|pull|push|grab|run|execute|test|build|compile|deploy|start(?! (?:by|with|off|from|on|at|in)\b)|restart"
+    r"|launch|stop the|kill|install|uninstall"
     r"|upgrade|update|modify"
     r"|edit|change|fix|correct|repair|patch|adjust|refactor|rename|replace|rewrite|remove|delete|clear|clean up"
     r"|clean|create|add|append"
-    r"|insert|write (?:the|a|an|this|these|some|unit|it|tests?|□)|generate|implement|apply|set(?: up| the)"
+    r"|insert|write (?:the|a|an|this|these|some|unit|it|tests?|□)|generate|implement|apply|set(?: up| the| a| an"
+    r"| your)"
     r"|configure|enable|disable"
     r"|switch|turn|toggle|dim|lock|unlock|play|pause|send the|send a|send an|send it|send this|save|store|copy|move"
     r"|merge|commit|stage"
@@ -30,7 +37,7 @@ _VERB = (
     r"|use (?:the|a|an|my|□)\b.{0,60}|call (?:the|□)|invoke|continue (?:with|by)|mark (?:the|this|that|it)"
     r"|do (?:that|this|it|so) (?:now|right away|right now|first|immediately)"
     r"|map out the|confirm (?:that|this|the|whether)|work on|pinpoint|ping|probe|validate|reproduce|reload|refresh"
-    r"|monitor|import|export|format|lint|wire|hook|draft)"
+    r"|import|export|format|lint|wire|hook|draft)"
 )
 _DOING = (
     r"(?:re-?)?(?:checking|verifying|examining|inspecting|reviewing|reading|opening|searching|scanning|querying"
@@ -49,7 +56,7 @@ _DOING = (
 _ADVERB = (
     r"(?:now|first|next|then|also|just|quickly|simply|actually|immediately|briefly|carefully|start (?:off )?by"
     r"|begin by|go ahead and|try to|try"
-    r"|proceed to|go and|move on to|continue by|continue to|get started by|need to|be|start|begin|have to|want to"
+    r"|proceed to|go and|move on to|continue by|get started by|need to|be|start|begin|have to|want to"
     r"|run through and|help you|re|use that to)"
 )
 PHRASES = Phrases(
@@ -61,10 +68,10 @@ PHRASES = Phrases(
     joins=r"so|so that|and|but|then|therefore|thus|hence|step \d+|step",
     announcing=(
         r"(?:(?:i'll|i will|i'm going to|i am going to|i'm now going to|i am now going to|i'm gonna|i'm about to"
-        r"|let me|lemme|let's|let us|allow me to|we'll|we will|we're going to)"
+        r"|let me|lemme|let's|let us|allow me to|we'll now|we will now|we'll first)"
         rf" (?:{_ADVERB} ){{0,3}}(?:{_VERB}|{_DOING})(?!\w)"
-        rf"|(?:i'll|i will|let me|let's|i'm going to) (?:now |first |then )?(?:start|begin|proceed|continue"
-        rf"|get started) (?:with|by|on|in|from|to)\b"
+        r"|(?:i'll|i will|let me|let's|i'm going to) (?:now |first |then )?(?:start|begin|proceed|continue)"
+        r" (?:with|on|from) (?:the|this|that|a|an|your|□)"
         rf"|(?:i need to|i have to|i must|i want to|i'd like to) (?:now |first |also |still ){{0,2}}(?!see |get "
         rf"|know |have ){_VERB}(?!\w)(?!.*\byou)"
         rf"|(?:i'm|i am) (?:now |just |currently |right now )?{_DOING}\b(?=.*(?:\bnow\b|\bfirst\b|\bright away\b"
@@ -75,7 +82,7 @@ PHRASES = Phrases(
     ),
     before=(
         r"\b(?:if|once|when|whenever|unless|until|as soon as|should you|in case|provided|assuming|suppose|supposing"
-        r"|imagine|after (?:you|your|the|a|we)|before you"
+        r"|imagine|after (?:you|your|the|a|we)|before (?:you|your)|with your|with you"
         r"|please(?! wait| hold| stand)|you(?:'ll| can| could| may| might| should| would| need| want|'d)"
         r"|let me know|would|could|says?|wrote|writes|prints?|printed"
         r"|means|meaning|otherwise|in short|to recap|to summari[sz]e|to sum up|example|from now on|going forward"
@@ -91,7 +98,8 @@ PHRASES = Phrases(
         r"|each time|whenever|soon|eventually|in a (?:future|later)|another (?:time|day)|this (?:afternoon|evening"
         r"|week)|(?:on|by|until) (?:mon|tues|wednes|thurs|fri|satur|sun)day"
         r"|back with you|back (?:to|in) you|check (?:back|in)|get back|an example|a (?:simple |small "
-        r"|quick )?example|examples|scenario|analogy|basics|what (?:we|you|i) know"
+        r"|quick )?example|examples|scenario|analogy|basics|fundamentals|finally|lastly|at the end"
+        r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days?|your (?:question|point|request)|what (?:we|you|i) know"
         r"|(?:once|unless|as soon as|until|after) (?:you|your|we|the|it|that|i have|i've|i get|approved?)"
         r"|when(?:ever)? (?:you|your|needed|necessary|required|it's|the)"
         r"|(?<!check )(?<!see )(?<!verify )(?<!determine )(?<!confirm )(?<!out )if|if (?:needed|necessary"
@@ -100,10 +108,16 @@ PHRASES = Phrases(
         r"|confirmation)|upon (?:your|approval|confirmation)|let me know|would have|as needed|where needed"
         r"|when needed)\b"
     ),
+    addressing=(
+        r"\b(?:please(?! wait| hold| stand| bear)|let me know|tell me|send me|give me|shall i|should i"
+        r"|do you (?:want|have|agree|prefer)|would you|could you|can you|is (?:that|this) ok|sounds? good|if you)\b"
+        r"|^\W*(?:send|share|provide|paste|upload|confirm)\b"
+    ),
     waiting=(
         r"(?:(?:just )?(?:one|a|give me a) (?:moment|second|sec|minute|bit)(?: please)?|(?:please )?(?:hold on"
         r"|hang on|stand by|wait|bear with me)(?: a (?:moment|second|sec|minute))?|here (?:goes|we go)|this (?:may"
-        r"|might|will|could|should)(?: only| just)? take (?:a )?(?:\w+ ){0,2}\w+)"
+        r"|might|will|could|should)(?: only| just)? take (?:a )?(?:\w+ ){0,2}\w+|(?:this|that) (?:will|should|would"
+        r"|way|lets?|helps?)\b.+)"
     ),
     asking=(
         r"(?:(?:please|kindly|now|then|next|also|first|and|ok|okay|great|thanks|good|yes|sure|hey|hi|hello|so|but"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:lire|relire|vérifier|examiner|inspecter|voir|regarder|jeter un (?:\w+ )?(?:œil|oeil|coup d'œil"
+    r"(?:lire|renouveler|répéter|étudier|comprendre|régler|relire|rassembler|collecter|trier|grouper|publier"
+    r"|optimiser|migrer|restaurer|soumettre|afficher|imprimer|vérifier|examiner|inspecter|voir|regarder"
+    r"|jeter un (?:\w+ )?(?:œil|oeil|coup d'œil"
     r"|coup d'oeil)|consulter|chercher|rechercher|trouver|localiser|ouvrir|interroger|exécuter|lancer|relancer"
     r"|tester|compiler|construire|déployer|démarrer|redémarrer|installer|désinstaller|réinstaller"
     r"|mettre (?:à jour|en place|en œuvre)|actualiser|modifier|éditer|changer|corriger|réparer|ajuster|adapter"
@@ -17,7 +19,8 @@ _INFINITIVE = (
     r"|effectuer|parcourir|tenter|commencer (?:par|à|avec))"
 )
 _PRESENT = (
-    r"(?:lis|relis|vérifie|examine|regarde|consulte|cherche|recherche|ouvre|exécute|lance|relance|teste|compile"
+    r"(?:lis|règle|renouvelle|relis|vérifie|examine|regarde|consulte|cherche|recherche|ouvre|exécute|lance|relance"
+    r"|teste|compile"
     r"|déploie|démarre|redémarre|installe|mets (?:à jour|en place)|modifie|change|corrige|répare|ajuste|adapte"
     r"|renomme|remplace|supprime|efface|nettoie|crée|ajoute|écris|rédige|génère|applique|configure"
     r"|active|désactive|éteins|allume|envoie|enregistre|copie|déplace|explore|analyse|compare|compte les|calcule"
@@ -40,24 +43,32 @@ PHRASES = Phrases(
         rf"|(?:laissez-moi|laisse-moi|permettez-moi de|permettez-moi d'|permets-moi de"
         rf"|permets-moi d') ?(?:{_ADVERB} ){{0,2}}(?:l'|les |le |la |y )?{_INFINITIVE}(?!\w)"
         rf"|(?:je |j'|j'en |j'y |je l'|je le |je la |je les ){_PRESENT}(?!\w)"
-        r"|(?:regardons|vérifions|voyons|examinons|consultons|cherchons|ouvrons|lançons|exécutons|testons|lisons"
+        r"|(?:regardons|jetons un|vérifions|voyons|examinons|consultons|cherchons|ouvrons|lançons|exécutons|testons"
+        r"|lisons"
         r"|analysons|commençons par|corrigeons|installons|explorons|listons)(?!\w))"
     ),
     before=(
-        r"\b(?:si|s'il|lorsque|quand|dès que|une fois|aussitôt|au besoin|en cas|sinon|à moins|après (?:votre|ton"
+        r"\b(?:si|s'il|sauf|sans (?:objection|réponse)|comment je|voici comment|avec votre|avec ton|lorsque|quand"
+        r"|dès que|une fois|aussitôt|au besoin|en cas|sinon|à moins|après (?:votre|ton"
         r"|que)|avec (?:votre|ton) accord|dites-moi|dis-moi|envoyez|envoie-moi|indiquez|indique-moi|donnez"
         r"|donne-moi|confirmez|confirme|partagez|collez|veuillez|s'il vous plaît|supposons|disons|imaginons"
         r"|vous (?:pouvez|devez|devriez|pourriez)|à l'avenir|désormais|dorénavant|demain|dit|écrit|par exemple"
         r"|prenons)\b"
     ),
     behind=(
-        r"\b(?:demain|plus tard|à l'avenir|toujours|chaque (?:fois|commit|jour|nuit|semaine)|quand (?:vous|tu)"
+        r"\b(?:demain|(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)$|enfin|finalement|après (?:votre|ta|ton"
+        r"|confirmation)|les bases|plus tard|à l'avenir|toujours|chaque (?:fois|commit|jour|nuit|semaine)"
+        r"|quand (?:vous|tu)"
         r"|lorsque (?:vous|tu)|si (?:vous|tu|nécessaire|besoin|cela vous)|dès que|une fois|un exemple|exemples"
         r"|expliquer|résumer|préciser|jusqu'à ce que|après votre|prochaine fois|au besoin|pas|plus)\b"
     ),
+    addressing=(
+        r"\b(?:dites-moi|dis-moi|dites-le-moi|envoyez|s'il (?:vous|te) plaît|veuillez|confirmez|voulez-vous|veux-tu"
+        r"|souhaitez-vous|pouvez-vous|peux-tu|faites-moi|si vous voulez|donnez-moi|indiquez)\b"
+    ),
     waiting=(
         r"(?:un (?:instant|moment)(?:,? s'il (?:vous|te) plaît)?|(?:veuillez )?patientez?(?: un instant)?"
-        r"|une (?:seconde|minute))"
+        r"|une (?:seconde|minute)|(?:cela|ça) (?:me|nous|devrait|permettra)\b.+)"
     ),
     asking=(
         r"(?:(?:s'il (?:te|vous) plaît|stp|svp|maintenant|ensuite|puis|aussi|d'abord|ok|bien|merci|oui|bonjour"

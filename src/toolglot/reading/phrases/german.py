@@ -5,7 +5,9 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:lesen|einlesen|prüfen|überprüfen|nachprüfen|ansehen|anschauen|nachsehen|nachschauen|untersuchen|durchsehen"
+    r"(?:lesen|erneuern|wiederholen|durchgehen|verstehen|sammeln|sortieren|gruppieren|umstellen|einstellen"
+    r"|einloggen|anmelden|abschicken|veröffentlichen|optimieren|migrieren|sichern|wiederherstellen|zusammenstellen"
+    r"|einlesen|prüfen|überprüfen|nachprüfen|ansehen|anschauen|nachsehen|nachschauen|untersuchen|durchsehen"
     r"|öffnen|suchen|durchsuchen|finden|heraussuchen|abfragen|ausführen|starten|neu starten|testen|bauen"
     r"|kompilieren|installieren|nachinstallieren|aktualisieren|ändern|bearbeiten|anpassen"
     r"|korrigieren|beheben|reparieren|umbenennen|ersetzen|umschreiben|entfernen|löschen|aufräumen|leeren|erstellen"
@@ -18,14 +20,24 @@ _INFINITIVE = (
     r"|machen)"
 )
 _PRESENT = (
-    r"(?:lese|prüfe|überprüfe|untersuche|öffne|suche|durchsuche|frage|führe|starte|teste|baue|kompiliere"
-    r"|installiere|aktualisiere|ändere|bearbeite|passe|korrigiere|behebe|repariere|benenne|ersetze|entferne|lösche"
-    r"|leere|erstelle|lege|füge|ergänze|schreibe|erzeuge|generiere|implementiere|wende|konfiguriere|richte"
+    r"(?:lese|prüfe|überprüfe|untersuche|öffne|suche|durchsuche|starte|teste|baue|kompiliere"
+    r"|installiere|aktualisiere|ändere|bearbeite|korrigiere|behebe|repariere|ersetze|entferne|lösche"
+    r"|leere|erstelle|ergänze|schreibe|erzeuge|generiere|implementiere|konfiguriere"
     r"|aktiviere|deaktiviere"
-    r"|schalte|spiele|sende|schicke|speichere|kopiere|verschiebe|setze|verbinde|rufe|recherchiere|erkunde"
-    r"|analysiere|vergleiche|zähle|berechne|extrahiere|filtere|konvertiere|buche|trage|liste|hole|lade|versuche"
-    r"|probiere|ermittle|beginne|fange|fahre|nehme|verschaffe|lasse|werfe einen|mache mich|schaue|schau|gucke"
+    r"|sende|schicke|speichere|kopiere|verschiebe|verbinde|recherchiere|erkunde"
+    r"|analysiere|vergleiche|zähle|berechne|extrahiere|filtere|konvertiere|buche|liste|hole|versuche"
+    r"|probiere|ermittle|beginne|verschaffe|werfe einen|mache mich"
     r"|sehe (?:mir|nach|kurz|jetzt|zuerst|nun|das|die|den))"
+)
+_SPLIT = (
+    r"(?:frage|führe|passe|benenne|lege|füge|wende|richte|schalte|spiele|setze|rufe|trage|nehme|fahre|lasse|schaue"
+    r"|schau"
+    r"|gucke|sehe|stelle|gehe|fange|lade|lese|suche|logge|melde|probiere|drehe|mache)"
+)
+"""Verbs that need their second part, which ends the clause."""
+_PARTICLE = (
+    r"(?:ab|an|auf|aus|durch|ein|fort|heraus|herunter|hinzu|hoch|nach|neu|um|vor|weiter|zurück|zusammen|herab|runter"
+    r"|laufen|ausführen)"
 )
 PHRASES = Phrases(
     leads=(
@@ -38,6 +50,7 @@ PHRASES = Phrases(
         rf"(?:(?:ich werde|werde ich|wir werden|werden wir) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)"
         rf"|(?:lass|lassen sie|lasst) (?:mich|uns) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)"
         rf"|ich {_PRESENT}(?!\w)|{_PRESENT} ich(?!\w)"
+        rf"|(?:ich {_SPLIT}|{_SPLIT} ich)\b(?=[^,:;]* {_PARTICLE}(?!\w))"
         r"|(?:schauen|sehen) wir (?:uns|mal|nach|zuerst|zunächst)(?!\w)|(?:prüfen|öffnen|lesen|starten|suchen"
         r"|testen|beginnen|untersuchen|überprüfen) wir (?:jetzt|nun|zuerst|zunächst|mal|mit|erst|einmal|die|das"
         r"|den)(?!\w))"
@@ -48,18 +61,25 @@ PHRASES = Phrases(
         r"|nenn|nennen sie|gib|geben sie|teile|teilen sie|bestätige|bestätigen sie|lade|laden sie|sende|antworte"
         r"|angenommen|stell dir|du (?:kannst|solltest|musst)|sie (?:können|sollten|müssen)|würde|könnte"
         r"|in zukunft|künftig|zukünftig|ab jetzt|ab sofort|von nun an|morgen|später|schreibt|sagt|zum beispiel"
-        r"|beispielsweise|gerne?|bevor|ansonsten|sonst)\b"
+        r"|beispielsweise|gerne?|bevor (?:du|sie|ihr)|so gehe ich vor|ohne einw[aä]nde|ansonsten|sonst)\b"
     ),
     behind=(
-        r"\b(?:nicht|kein\w*|nie|morgen|später|nachher|in zukunft|künftig|zukünftig|immer|stets|jedes mal|vor jedem"
+        r"\b(?:nicht|kein\w*|nie|am (?:mon|diens|donners|frei|sams|sonn)tag|am mittwoch|zum schluss|schließlich"
+        r"|zuletzt|am ende|nach (?:deiner|ihrer|eurer)|grundlagen|grundsätzlich|morgen|später|nachher|in zukunft"
+        r"|künftig|zukünftig|immer|stets|jedes mal|vor jedem"
         r"|nach jedem|jede[nrs]? (?:tag|nacht|woche|commit)|wenn (?:du|sie|es|ihr)|falls|sobald|sofern|bei bedarf"
         r"|gerne?|beispiel|beispiele|erklären|erläutern|zusammenfassen|wissen|mich (?:morgen|wieder)"
         r"|nächste[ns]? (?:mal|woche)|bis (?:du|sie)|nachdem (?:du|sie)|auf deine|auf ihre|davon aus|stelle|wert"
         r"|bereits|schon seit)\b"
     ),
+    addressing=(
+        r"\b(?:sag (?:mir|es|bescheid)|bitte|schick mir|teile? mir|nenn mir|bestätige|möchtest du|willst du"
+        r"|soll ich|kannst du|können sie|wenn du (?:willst|möchtest)|gib mir|melde dich)\b"
+    ),
     waiting=(
         r"(?:(?:einen |kleinen )?(?:moment|augenblick)(?: bitte)?|bitte (?:warten|einen moment(?: geduld)?)|(?:das"
-        r"|dies) (?:kann|wird) (?:einen|kurz|etwas) .{0,30}dauern)"
+        r"|dies) (?:kann|wird) (?:einen|kurz|etwas) .{0,30}dauern|(?:das|dies|so) (?:sollte|zeigt|hilft|verrät"
+        r"|sehe ich|sehen wir)\b.+)"
     ),
     asking=(
         r"(?:(?:bitte|jetzt|nun|dann|danach|auch|zuerst|ok|okay|gut|danke|ja|hallo|hi|und|also|super|mal)\b,? ){0,4}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:ler|verificar|checar|conferir|examinar|inspecionar|ver|olhar|dar uma (?:\w+ )?olhada|buscar|procurar"
+    r"(?:ler|entender|compreender|revisar|rever|percorrer|passar (?:por|pelas|pelos|pela|pelo)|renovar|repetir"
+    r"|ordenar|agrupar|reunir|coletar|publicar|otimizar|migrar|restaurar|imprimir|verificar|checar|conferir"
+    r"|examinar|inspecionar|ver|olhar|dar uma (?:\w+ )?olhada|buscar|procurar"
     r"|pesquisar|abrir|consultar|executar|rodar|testar|compilar|construir|implantar|iniciar|reiniciar|instalar"
     r"|desinstalar|atualizar|modificar|editar|alterar|mudar|corrigir|consertar"
     r"|arrumar|reparar|ajustar|refatorar|renomear|substituir|reescrever|remover|excluir|apagar|deletar|limpar|criar"
@@ -23,7 +25,8 @@ _PRESENT = (
 )
 _CLITIC = r"(?:-(?:lo|la|los|las|o|a|os|as))?"
 _VERB = (
-    rf"(?:{_INFINITIVE}(?!\w)|(?:criá|instalá|atualizá|verificá|corrigi|abri|lê|removê|apagá|executá|editá|testá"
+    rf"(?:{_INFINITIVE}(?!\w)|(?:criá|procurá|renová|revisá|movê|limpá|substituí|instalá|atualizá|verificá|corrigi"
+    rf"|abri|lê|removê|apagá|executá|editá|testá"
     rf"|adicioná|analisá|ajustá|alterá|buscá|excluí|configurá|enviá|salvá)-l[oa]s?"
     r"|(?:começar|iniciar) (?:por|com|a|pelo|pela|lendo|listando|verificando|analisando|abrindo))"
 )
@@ -49,19 +52,26 @@ PHRASES = Phrases(
         r"|criando|analisando|baixando|procurando|pesquisando)\b(?=.*(?:\bagora\b|…|\.\.\.|:$)))"
     ),
     before=(
-        r"\b(?:se|quando|assim que|uma vez|logo que|caso|se necessário|a menos|até que|depois que|após (?:a sua|sua"
+        r"\b(?:se|salvo|exceto|com a sua|com sua|quando|assim que|uma vez|logo que|caso|se necessário|a menos"
+        r"|até que|depois que|após (?:a sua|sua"
         r"|o seu|seu)|com (?:a )?sua (?:permissão|aprovação)|diga|me diga|envie|me envie|mande|me mande|me passe"
         r"|confirme|compartilhe|informe|por favor|cole|suponha|suponhamos|digamos|imagine|você (?:pode|deve|deveria"
         r"|poderia)|no futuro|de agora em diante|a partir de agora|amanhã|diz|escreve|escreveu|por exemplo)\b"
     ),
     behind=(
-        r"\b(?:amanhã|mais tarde|depois que|no futuro|sempre|cada (?:vez|commit|dia|noite|semana)|toda vez"
+        r"\b(?:amanhã|na (?:segunda|terça|quarta|quinta|sexta)|no (?:sábado|domingo)|segunda-feira|sexta-feira"
+        r"|por fim|no final|finalmente|depois da sua|após sua|básico|mais tarde|depois que|no futuro|sempre"
+        r"|cada (?:vez|commit|dia|noite|semana)|toda vez"
         r"|quando (?:você|quiser|me|estiver|for)|se (?:quiser|você|for|necessário|preferir|precisar)|assim que"
         r"|um exemplo|exemplos|explicar|resumir|esclarecer|até que|após a sua|próxima vez|caso)\b"
     ),
+    addressing=(
+        r"\b(?:me diga|diga|me avise|avise|me envie|envie|por favor|confirme|você pode|quer que|prefere|se quiser"
+        r"|me passe|compartilhe)\b"
+    ),
     waiting=(
         r"(?:(?:só )?um (?:momento|segundo|instante|minuto)(?:,? por favor)?"
-        r"|(?:por favor,? )?aguarde(?: um momento)?|já volto)"
+        r"|(?:por favor,? )?aguarde(?: um momento)?|já volto|(?:isso|assim) (?:me|nos|deve|vai)\b.+)"
     ),
     asking=(
         r"(?:(?:por favor|agora|depois|também|primeiro|ok|certo|obrigado|obrigada|sim|olá|oi|e|então|só"

@@ -10,7 +10,8 @@ class Phrases(Struct, frozen=True, kw_only=True):
     a model does with a tool. Verbs of explaining, waiting, offering or remembering stay out."""
 
     leads: str
-    """Words before an announcement that do not change it ("now, "), with their separator."""
+    """Words before an announcement that do not change it ("now, "), with their separator. Empty in languages in which
+    the verb ends the sentence: there an announcement may begin anywhere."""
     joins: str
     """Words that begin a clause inside a sentence ("so")."""
     announcing: str
@@ -19,8 +20,10 @@ class Phrases(Struct, frozen=True, kw_only=True):
     """What refuses an announcement behind it: conditions, requests to the user, other speakers."""
     behind: str
     """What refuses an announcement before it: later times, conditions, explanations."""
+    addressing: str
+    """What refuses an announcement in the next sentence: a request or a question to the user."""
     waiting: str
-    """A whole last sentence that only asks for patience; the sentence before it counts."""
+    """A whole last sentence that asks for patience or gives the purpose; the sentence before it counts."""
     asking: str
     """The beginning of a clause in which a user asks for something to be done."""
     declining: str

@@ -5,7 +5,9 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:leer|revisar|verificar|comprobar|examinar|inspeccionar|ver|mirar|echar (?:un vistazo|una mirada)"
+    r"(?:leer|entender|comprender|repasar|recorrer|renovar|repetir|ordenar|agrupar|recopilar|publicar|optimizar"
+    r"|migrar|restaurar|imprimir|mostrar el contenido|subir|revisar|verificar|comprobar|examinar|inspeccionar|ver"
+    r"|mirar|echar (?:un vistazo|una mirada)"
     r"|dar (?:un vistazo|una mirada)|buscar|abrir|consultar|ejecutar|correr|probar|lanzar|compilar|construir"
     r"|desplegar|iniciar|reiniciar|arrancar|instalar|desinstalar"
     r"|actualizar|modificar|editar|cambiar|corregir|arreglar|reparar|ajustar|refactorizar|renombrar|reemplazar"
@@ -19,7 +21,8 @@ _INFINITIVE = (
     r"|la consulta|una consulta|una búsqueda)|poner|cargar|traer|recuperar)"
 )
 _PRESENT = (
-    r"(?:leo|reviso|verifico|compruebo|examino|busco|abro|consulto|ejecuto|corro|pruebo|lanzo|compilo|inicio"
+    r"(?:leo|pongo (?:el|la|los|las)|renuevo|repito|repaso|recorro|reviso|verifico|compruebo|examino|busco|abro"
+    r"|consulto|ejecuto|corro|pruebo|lanzo|compilo|inicio"
     r"|reinicio|instalo|actualizo|modifico|edito|cambio|corrijo|arreglo|ajusto|elimino|borro|creo (?:el|la|los|las"
     r"|un|una|□)|agrego|añado|escribo (?:el|la|los|las|un|una|□)|genero"
     r"|aplico|configuro|activo|desactivo|apago|enciendo|envío|guardo|copio|muevo|analizo|comparo|calculo|extraigo"
@@ -44,28 +47,36 @@ PHRASES = Phrases(
         rf"|comenzaré (?:por|con|a)|empezaré (?:por|con|a)|procederé|usaré|utilizaré|echaré un vistazo)(?!\w)"
         r"|lo primero que (?:haré|voy a hacer)"
         rf"|(?:(?:lo|la|los|las|te|le) )?{_PRESENT}(?!\w)"
-        r"|(?:veamos|revisemos|verifiquemos|comprobemos|busquemos|abramos|ejecutemos|probemos|miremos|leamos"
+        r"|(?:veamos|echemos un|revisemos|verifiquemos|comprobemos|busquemos|abramos|ejecutemos|probemos|miremos"
+        r"|leamos"
         r"|examinemos|analicemos|comencemos|empecemos|consultemos|listemos|exploremos|actualicemos|corrijamos"
         r"|instalemos)(?!\w)"
         r"|estoy (?:leyendo|revisando|verificando|comprobando|buscando|abriendo|consultando|ejecutando|instalando"
         r"|actualizando|creando|analizando|descargando)\b(?=.*(?:\bahora\b|…|\.\.\.|:$)))"
     ),
     before=(
-        r"\b(?:si|cuando|una vez|en cuanto|tan pronto|en caso|de ser necesario|si no|a menos|hasta|después de que"
+        r"\b(?:si|salvo|así lo har|excepto|con tu|con su|cuando|una vez|en cuanto|tan pronto|en caso"
+        r"|de ser necesario|si no|a menos|hasta|después de que"
         r"|tras (?:tu|su)|con (?:tu|su) permiso|dime|díme|dígame|envíame|envía|envíe|mándame|pásame|dame|deme"
         r"|avísame|confirma|confirme|comparte|indica|indícame|por favor|sube|pega|escribe|supongamos|supón|digamos"
         r"|imagina|puedes|podrías|deberías|debes|en el futuro|de ahora en adelante|a partir de ahora|mañana|dice"
         r"|escribe|escribió|sería|haría|por ejemplo)\b"
     ),
     behind=(
-        r"\b(?:mañana|luego|más tarde|más adelante|en el futuro|siempre|cada (?:vez|commit|día|noche|semana)"
+        r"\b(?:mañana|el (?:lunes|martes|miércoles|jueves|viernes|sábado|domingo)$|al final|finalmente|por último"
+        r"|después de (?:tu|su)|básico|luego|más tarde|más adelante|en el futuro|siempre|cada (?:vez|commit|día"
+        r"|noche|semana)"
         r"|cuando (?:me|tú|usted|lo|quieras|confirmes|esté)|si (?:quieres|lo deseas|hace falta|es necesario|me"
         r"|prefieres|te)|en cuanto|una vez|un ejemplo|ejemplos|de ejemplo|explicar|resumir|aclarar|hasta que"
         r"|tras tu|próxima vez|después de que)\b"
     ),
+    addressing=(
+        r"\b(?:dime|avísame|dímelo|envíame|por favor|confirma|quieres|prefieres|te parece|si quieres|pásame"
+        r"|puedes (?:enviar|decir|confirmar)\w*)\b"
+    ),
     waiting=(
         r"(?:un (?:momento|segundo|instante)(?:,? por favor)?|(?:por favor,? )?espera(?: un momento)?"
-        r"|dame un (?:momento|segundo))"
+        r"|dame un (?:momento|segundo)|(?:esto|así) (?:me|nos|permitirá|debería|podré|sabré)\b.+)"
     ),
     asking=(
         r"(?:(?:por favor|ahora|luego|después|también|primero|ok|vale|bien|gracias|sí|hola|y|entonces|ahora mismo"
