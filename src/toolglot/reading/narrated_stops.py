@@ -36,6 +36,9 @@ TAIL_SIZE = 600
 REQUEST_SIZE = 2000
 """How many characters at the beginning and at the end of a user's message can hold a request."""
 
+_STEPS = 2
+"""How many announced steps before the last one make a plan."""
+
 _CODE = "□"
 """Replaces code and quoted text. It is a symbol, so it ends no word and is stripped at the end of a sentence."""
 
@@ -51,7 +54,9 @@ _SPANS = re.compile(
 )
 _OPEN_QUOTE = re.compile(r"[\"“„«「『]")
 _EMPHASIS = re.compile(r"\*+|(?<!\w)__?|__?(?!\w)|^[ \t]*#+[ \t]*", re.MULTILINE)
-_SENTENCE_END = re.compile(r"(?:[.!?…]|\.{2,}|[\U0001f300-\U0001faff\u2600-\u27bf]\ufe0f?)[)\]]?\s+|[。！？।؟]\s*")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?…])[)\]]?\s+|(?<=[。！？।؟])\s*(?=\S)|(?<=[\U0001f300-\U0001faff\u2600-\u27bf])\s+|\n+"
+)
 _EXPLAINED = re.compile(r"(?::\s|：)\s*\w")
 """Text behind a colon: what was announced has been written."""
 _QUESTION = re.compile(r"[?？؟]")
@@ -65,10 +70,10 @@ _DRAFT = re.compile(
 )
 """Lines that begin a letter or an e-mail."""
 _PLAN = re.compile(
-    r"(?:\b(?:plans?|roadmap|proposal|next steps|action items|schritte|vorgehen|vorschlag|prochaines étapes"
-    r"|próximos pasos|próximos passos|plano|план|следующие шаги)\b"
+    r"(?:\b(?:plans?|roadmap|proposal|approach(?: it| this)?|next steps|action items|schritte|vorgehen|vorschlag"
+    r"|prochaines étapes|próximos pasos|próximos passos|plano|план|следующие шаги)\b"
     r"|计划|步骤|方案|手順|計画|ステップ|進め方|خطة|خطتي|الخطوات|योजना|चरण|계획|단계)"
-    r"[^\n.!?。]{0,40}[:：]\s"
+    r"(?:[^\n.!?。]{0,40}[:：]\s|[ \t]*\n)"
 )
 """A heading of a plan. Its steps announce nothing."""
 
@@ -116,7 +121,7 @@ class _Language:
     def __init__(self, phrases: Phrases) -> None:
         begin = rf"(?:^|[,;:،؛，；：–—(-]\s*|(?<!\w)(?:{phrases.joins})[, ]\s*)(?:{phrases.leads}){{0,4}}"
         self.announcing = re.compile(_fold(rf"{begin if phrases.leads else ''}(?P<phrase>{phrases.announcing})"))
-        self.verb_is_last = not phrases.leads
+        self.verb_is_last = phrases.verb_is_last
         self.before = re.compile(_fold(phrases.before))
         self.behind = re.compile(_fold(phrases.behind))
         self.addressing = re.compile(_fold(phrases.addressing))
@@ -127,15 +132,20 @@ class _Language:
         self.forbidding = re.compile(_fold(phrases.forbidding))
         self.agreeing = re.compile(rf"(?:(?:{_fold(phrases.agreeing)})[ ,.!。！、，]*){{1,3}}")
 
-    def announces(self, sentence: str, previous: str) -> bool:
-        """Whether a sentence announces an action; the sentence before it can make that depend on the user."""
+    def announces(self, sentence: str, previous: list[str]) -> bool:
+        """Whether a sentence announces an action. The sentence before it can make that depend on the user, and three
+        announcements in a row are a plan."""
         found = self.announcing.search(sentence)
         if found is None or self.before.search(sentence, 0, found.start("phrase")) is not None:
             return False
         rest = sentence if self.verb_is_last else sentence[found.start("phrase") :]
         if _EXPLAINED.search(rest) is not None or self.behind.search(rest) is not None:
             return False
-        return self.addressing.search(previous) is None or self.waiting.search(previous) is not None
+        if len(previous) == _STEPS and all(map(self.announcing.search, previous)):
+            return False
+        return (
+            not previous or self.addressing.search(previous[-1]) is None or self.waiting.match(previous[-1]) is not None
+        )
 
     def requests(self, sentence: str) -> bool:
         """Whether a sentence of a user asks for something to be done."""
@@ -198,28 +208,27 @@ def wants_action(messages: tuple[Message, ...]) -> bool:
     return any(language.requests(sentence) for sentence in sentences for language in _LANGUAGES)
 
 
-def _find_last_sentences(text: str) -> tuple[str, str]:
-    """The last sentence of an answer, folded and without marks at its end, and the sentence before it. The last one is
-    empty if it cannot announce anything."""
+def _find_last_sentences(text: str) -> tuple[str, list[str]]:
+    """The last sentence of an answer, folded and without marks at its end, and up to two sentences before it. The last one
+    is empty if it cannot announce anything."""
     tail = text[-TAIL_SIZE:].rstrip()
     tail = _LIST_MARK.sub("", _OPEN_FENCE.sub("", f"\n{tail}")).rstrip()
     if _ends_in_code(tail, complete=len(text) <= TAIL_SIZE):
-        return "", ""
+        return "", []
     plain = _EMPHASIS.sub("", _SPANS.sub(_CODE, _fold(tail.lower())))
-    start = plain.rfind("\n") + 1
-    line = plain[start:]
+    line = plain[plain.rfind("\n") + 1 :]
     if _ITEM.match(line) is not None or _OPEN_QUOTE.search(line) is not None:
-        return "", ""
+        return "", []
     if any(pattern.search(plain) for pattern in (_DRAFT, _PLAN, _CITED)):
-        return "", ""
-    sentences = [*_SENTENCE_END.split(plain[:start].rstrip())[-1:], *_SENTENCE_END.split(line)]
-    while len(sentences) > 1:
+        return "", []
+    sentences = _SENTENCE_END.split(plain)
+    while sentences:
         words, marks = _split_marks(sentences.pop())
         if _QUESTION.search(marks) is not None:
             break
         if words and not any(language.waiting.fullmatch(words) for language in _LANGUAGES):
-            return words + ("..." if "…" in marks or "..." in marks else ""), sentences[-1]
-    return "", ""
+            return words + ("..." if "…" in marks or "..." in marks else ""), sentences[-2:]
+    return "", []
 
 
 def _ends_in_code(tail: str, complete: bool) -> bool:

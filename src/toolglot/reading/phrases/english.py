@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _VERB = (
-    r"(?:re-?)?(?:check|double check|understand|collect|gather|group|walk through the|step through"
+    r"(?:re-?)?(?:check|double-? ?check|cross-?check|understand|collect|gather|group|walk through the|step through"
     r"|go through (?:the|them|each|all)|track down|hunt down|bump|tweak|tidy|migrate|optimi[sz]e|simplify|split"
     r"|swap|attach|print|dump|log (?:in|into)|sign in|reconfigure|initiali[sz]e|scaffold|populate|fill (?:in|out)"
     r"|submit|publish|archive|assign|resolve|address the|handle (?:the|this|that) |tackle|peek|press|back up"

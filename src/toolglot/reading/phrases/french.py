@@ -15,7 +15,9 @@ _INFINITIVE = (
     r"|rédiger|générer|implémenter|appliquer|configurer|activer|désactiver|éteindre|allumer|envoyer"
     r"|enregistrer|sauvegarder|copier|déplacer|fusionner|annuler la|connecter|naviguer|explorer|enquêter|analyser"
     r"|déboguer|comparer|compter|calculer|extraire|filtrer|convertir|planifier|réserver|lister|obtenir|récupérer"
-    r"|télécharger|essayer|réessayer|utiliser|procéder|valider|importer|exporter|faire (?:cela|ça|une|le|la|les)"
+    r"|télécharger|essayer|réessayer|utiliser|procéder|valider|importer|exporter|faire (?:cela|ça|(?:une"
+    r"|la) (?:recherche|requête|sauvegarde|copie|modification|mise à jour|correction)|les (?:modifications"
+    r"|changements|corrections|tests))"
     r"|effectuer|parcourir|tenter|commencer (?:par|à|avec))"
 )
 _PRESENT = (

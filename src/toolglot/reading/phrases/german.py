@@ -57,7 +57,8 @@ PHRASES = Phrases(
     ),
     before=(
         r"\b(?:wenn|falls|sobald|bei bedarf|sofern|solange|nach (?:deiner|ihrer|der freigabe|eurer)|mit (?:deiner"
-        r"|ihrer) (?:erlaubnis|zustimmung)|bitte(?! warten| einen)|sag|sagen sie|schick|schicke mir|schicken sie"
+        r"|ihrer) (?:erlaubnis|zustimmung)|(?<!moment )bitte(?! warten| einen)|sag|sagen sie|schick|schicke mir"
+        r"|schicken sie"
         r"|nenn|nennen sie|gib|geben sie|teile|teilen sie|bestätige|bestätigen sie|lade|laden sie|sende|antworte"
         r"|angenommen|stell dir|du (?:kannst|solltest|musst)|sie (?:können|sollten|müssen)|würde|könnte"
         r"|in zukunft|künftig|zukünftig|ab jetzt|ab sofort|von nun an|morgen|später|schreibt|sagt|zum beispiel"

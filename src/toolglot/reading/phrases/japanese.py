@@ -15,6 +15,7 @@ _TRY = r"(?:てみ|ていき|ておき|にいき|始め|直し)?"
 PHRASES = Phrases(
     leads="",
     joins="",
+    verb_is_last=True,
     announcing=(
         rf"(?:{_STEM}(?:(?:いたし|致し|し)(?:てみ|ていき)?{_END}|させていただきます|させてください"
         rf"|していきます)"

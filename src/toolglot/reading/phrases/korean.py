@@ -7,6 +7,7 @@ from toolglot.reading.phrases.record import Phrases
 PHRASES = Phrases(
     leads="",
     joins="",
+    verb_is_last=True,
     announcing=(
         r"(?:확인|검토|검색|실행|수정|변경|업데이트|생성|삭제|추가|설치|분석|비교|조회|테스트|편집|작성"
         r"|적용|재시작|시작|빌드|배포|다운로드|추출|계산|점검|조사|탐색|저장|전송)(?:을|를)?"

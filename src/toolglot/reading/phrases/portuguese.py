@@ -15,8 +15,9 @@ _INFINITIVE = (
     r"|tocar|enviar|mandar|salvar|guardar|copiar|mover|mesclar|reverter"
     r"|conectar|navegar|acessar|investigar|explorar|analisar|depurar|comparar|contar|calcular|extrair|filtrar"
     r"|converter|agendar|marcar|reservar|listar|obter|baixar|descarregar|carregar|subir|tentar|usar|utilizar"
-    r"|localizar|encontrar|descobrir|prosseguir|validar|importar|exportar|puxar|fazer (?:isso|a|o|uma|as|os|essa"
-    r"|esse))"
+    r"|localizar|encontrar|descobrir|prosseguir|validar|importar|exportar|puxar|fazer (?:isso|(?:a|uma"
+    r"|essa) (?:busca|consulta|pesquisa|alteração|mudança|correção|cópia|chamada|verificação)|(?:o|um) (?:download"
+    r"|upload|commit|deploy|push|backup|ajuste|teste)|os ajustes|as (?:alterações|mudanças|correções)))"
 )
 _PRESENT = (
     r"(?:leio|verifico|confiro|examino|busco|procuro|abro|consulto|executo|rodo|testo|instalo|atualizo|edito|altero"
@@ -44,7 +45,8 @@ PHRASES = Phrases(
         rf"(?:(?:vou|irei|vamos|estou indo) (?:{_ADVERB} ){{0,3}}{_VERB}{_CLITIC}(?!\w)"
         rf"|(?:deixe-me|deixa-me|deixe eu|deixa eu|deixa-me|permita-me|me deixe"
         rf"|me deixa) (?:{_ADVERB} ){{0,2}}{_VERB}{_CLITIC}(?!\w)"
-        rf"|(?:{_INFINITIVE}ei|começarei (?:por|com|a|lendo|listando|pelo|pela)|farei (?:isso|a|o|uma)|usarei"
+        rf"|(?:{_INFINITIVE}ei|começarei (?:por|com|a|lendo|listando|pelo|pela)|farei (?:isso|uma busca"
+        rf"|uma consulta|a alteração|a correção)|usarei"
         rf"|obterei)(?!\w)"
         rf"|(?:agora|já|agora mesmo) (?:eu )?{_PRESENT}(?!\w)|{_PRESENT}(?!\w)(?= .*\b(?:agora|já)\b)"
         r"|(?:vejamos|verifiquemos|comecemos|analisemos|busquemos)(?!\w)"

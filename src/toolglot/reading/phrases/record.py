@@ -10,8 +10,8 @@ class Phrases(Struct, frozen=True, kw_only=True):
     a model does with a tool. Verbs of explaining, waiting, offering or remembering stay out."""
 
     leads: str
-    """Words before an announcement that do not change it ("now, "), with their separator. Empty in languages in which
-    the verb ends the sentence: there an announcement may begin anywhere."""
+    """Words before an announcement that do not change it ("now, "), with their separator. Empty in languages in which an
+    announcement may begin anywhere in a sentence."""
     joins: str
     """Words that begin a clause inside a sentence ("so")."""
     announcing: str
@@ -20,6 +20,8 @@ class Phrases(Struct, frozen=True, kw_only=True):
     """What refuses an announcement behind it: conditions, requests to the user, other speakers."""
     behind: str
     """What refuses an announcement before it: later times, conditions, explanations."""
+    verb_is_last: bool = False
+    """Whether the announcing verb ends the sentence, so that ``behind`` applies to all of it."""
     addressing: str
     """What refuses an announcement in the next sentence: a request or a question to the user."""
     waiting: str
