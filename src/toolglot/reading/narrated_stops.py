@@ -62,13 +62,14 @@ _EXPLAINED = re.compile(r"(?::\s|：)\s*\w")
 _QUESTION = re.compile(r"[?？؟]")
 _QUESTION_MARKS = ("?", "？", "؟")
 _DRAFT = re.compile(
+    r",[ \t]*\n[^\n]*\Z|"
     r"^\W*(?:subject|betreff|asunto|assunto|objet|тема|件名|主题|主旨|الموضوع|विषय|제목)\s*[:：]"
     r"|^(?:dear|hi|hello|hey|hallo|liebe[rs]?|sehr geehrte[rs]?|hola|querid[oa]"
     r"|estimad[oa]|olá|oi|prezad[oa]|bonjour|ch[eè]re?)"
     r" [^\n.!?]{1,40},[ \t]*$",
     re.MULTILINE,
 )
-"""Lines that begin a letter or an e-mail."""
+"""Lines that begin a letter, and a last line that goes on behind a comma, as in a letter or a poem."""
 _PLAN = re.compile(
     r"(?:\b(?:plans?|roadmap|proposal|approach(?: it| this)?|next steps|action items|schritte|vorgehen|vorschlag"
     r"|prochaines étapes|próximos pasos|próximos passos|plano|план|следующие шаги)\b"
@@ -209,8 +210,8 @@ def wants_action(messages: tuple[Message, ...]) -> bool:
 
 
 def _find_last_sentences(text: str) -> tuple[str, list[str]]:
-    """The last sentence of an answer, folded and without marks at its end, and up to two sentences before it. The last one
-    is empty if it cannot announce anything."""
+    """The last sentence of an answer, folded and without marks at its end, and up to two sentences before it. The
+    last one is empty if it cannot announce anything."""
     tail = text[-TAIL_SIZE:].rstrip()
     tail = _LIST_MARK.sub("", _OPEN_FENCE.sub("", f"\n{tail}")).rstrip()
     if _ends_in_code(tail, complete=len(text) <= TAIL_SIZE):

@@ -20,7 +20,8 @@ _VERB = (
     r"|insert|write (?:the|a|an|this|these|some|unit|it|tests?|□)|generate|implement|apply|set(?: up| the| a| an"
     r"| your)"
     r"|configure|enable|disable"
-    r"|switch|turn|toggle|dim|lock|unlock|play|pause|send the|send a|send an|send it|send this|save|store|copy|move"
+    r"|switch|turn|toggle|dim|lock|unlock|play (?:the|your|some|a|it)|pause (?:the|your|it)|send the|send a|send an"
+    r"|send it|send this|save|store|copy|move"
     r"|merge|commit|stage"
     r"|rebase|revert|roll back|reset|connect|navigate|browse|click|scroll|visit|investigate|explore|analy[sz]e"
     r"|debug|trace|diagnose"
@@ -36,7 +37,8 @@ _VERB = (
     r"|file|directory|folder|correction|modification)s?"
     r"|use (?:the|a|an|my|□)\b.{0,60}|call (?:the|□)|invoke|continue (?:with|by)|mark (?:the|this|that|it)"
     r"|do (?:that|this|it|so) (?:now|right away|right now|first|immediately)"
-    r"|map out the|confirm (?:that|this|the|whether)|work on|pinpoint|ping|probe|validate|reproduce|reload|refresh"
+    r"|map out the|confirm (?:that|this|the|whether)|work on|pinpoint|ping (?:the|it|□)|probe|validate|reproduce"
+    r"|reload|refresh"
     r"|import|export|format|lint|wire|hook|draft)"
 )
 _DOING = (
@@ -77,7 +79,7 @@ PHRASES = Phrases(
         rf"|(?:i'm|i am) (?:now |just |currently |right now )?{_DOING}\b(?=.*(?:\bnow\b|\bfirst\b|\bright away\b"
         rf"|(?:\.\.\.|…|:)$))"
         rf"|(?:now |currently )?{_DOING}\b(?! (?:is|are|was|were|will|can|would|should|has"
-        rf"|this is))(?=[^,]*(?:\bnow\b\W*$|\bright away\b\W*$|(?:\.\.\.|…)$))"
+        rf"|this is))(?=(?: [^ ,]+){0, 6} (?:now|right away)(?:\.\.\.)?$|(?: [^ ,]+){1, 5}\.\.\.$)"
         rf"|now {_DOING}\b)"
     ),
     before=(
@@ -93,11 +95,13 @@ PHRASES = Phrases(
         r"|use|describe|name|call|leave|wait|show|log|put|get|take|enter)\b"
     ),
     behind=(
-        r"\b(?:later|tomorrow|tonight|next (?:time|week|month|monday|session)|in (?:the )?future|from now on"
+        r"\b(?:add that|then$|(?:see|check) how (?:it|this|that|things) \w+$|see what (?:i|we) can do"
+        r"|every (?:morning|evening|monday)|often|usually|normally|typically|about (?:yourself|you)|correct myself"
+        r"|your mind|later|tomorrow|tonight|next (?:time|week|month|monday|session)|in (?:the )?future|from now on"
         r"|going forward|always|every (?:time|day|night|week|month|hour|commit|run|change)"
         r"|each time|whenever|soon|eventually|in a (?:future|later)|another (?:time|day)|this (?:afternoon|evening"
         r"|week)|(?:on|by|until) (?:mon|tues|wednes|thurs|fri|satur|sun)day"
-        r"|back with you|back (?:to|in) you|check (?:back|in)|get back|an example|a (?:simple |small "
+        r"|back with you|back (?:to|in) you|check (?:back|in)|get back (?:to|with)|an example|a (?:simple |small "
         r"|quick )?example|examples|scenario|analogy|basics|fundamentals|finally|lastly|at the end"
         r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days?|your (?:question|point|request)|what (?:we|you|i) know"
         r"|(?:once|unless|as soon as|until|after) (?:you|your|we|the|it|that|i have|i've|i get|approved?)"
@@ -109,7 +113,8 @@ PHRASES = Phrases(
         r"|when needed)\b"
     ),
     addressing=(
-        r"\b(?:please(?! wait| hold| stand| bear)|let me know|tell me|send me|give me|shall i|should i"
+        r"\b(?:(?:do|may|can) i|any preference|your (?:permission|approval|choice|preference)|please(?! wait| hold"
+        r"| stand| bear)|let me know|tell me|send me|give me|shall i|should i"
         r"|do you (?:want|have|agree|prefer)|would you|could you|can you|is (?:that|this) ok|sounds? good|if you)\b"
         r"|^\W*(?:send|share|provide|paste|upload|confirm)\b"
     ),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:lire|renouveler|répéter|étudier|comprendre|régler|relire|rassembler|collecter|trier|grouper|publier"
+    r"(?:lire|brancher|intégrer|connecter|raccorder|relier|rétablir|réinitialiser|renouveler|répéter|étudier"
+    r"|comprendre|régler|relire|rassembler|collecter|trier|grouper|publier"
     r"|optimiser|migrer|restaurer|soumettre|afficher|imprimer|vérifier|examiner|inspecter|voir|regarder"
     r"|jeter un (?:\w+ )?(?:œil|oeil|coup d'œil"
     r"|coup d'oeil)|consulter|chercher|rechercher|trouver|localiser|ouvrir|interroger|exécuter|lancer|relancer"
@@ -21,7 +22,9 @@ _INFINITIVE = (
     r"|effectuer|parcourir|tenter|commencer (?:par|à|avec))"
 )
 _PRESENT = (
-    r"(?:lis|règle|renouvelle|relis|vérifie|examine|regarde|consulte|cherche|recherche|ouvre|exécute|lance|relance"
+    r"(?:lis|réécris|branche|interroge|intègre|connecte|restaure|publie|trie|rassemble|parcours|étudie|inspecte"
+    r"|déplace|arrête le|règle|renouvelle|relis|vérifie|examine|regarde|consulte|cherche|recherche|ouvre|exécute"
+    r"|lance|relance"
     r"|teste|compile"
     r"|déploie|démarre|redémarre|installe|mets (?:à jour|en place)|modifie|change|corrige|répare|ajuste|adapte"
     r"|renomme|remplace|supprime|efface|nettoie|crée|ajoute|écris|rédige|génère|applique|configure"
@@ -58,7 +61,9 @@ PHRASES = Phrases(
         r"|prenons)\b"
     ),
     behind=(
-        r"\b(?:demain|(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)$|enfin|finalement|après (?:votre|ta|ton"
+        r"\b(?:que (?:cela|ça|ce|le|la|les)|comment (?:cela|ça) (?:se|va)\w*|ce que je peux|souvent|d'habitude"
+        r"|généralement|habituellement|chaque matin|d'avis|être (?:clair|bref)|demain|(?:lundi|mardi|mercredi|jeudi"
+        r"|vendredi|samedi|dimanche)$|enfin|finalement|après (?:votre|ta|ton"
         r"|confirmation)|les bases|plus tard|à l'avenir|toujours|chaque (?:fois|commit|jour|nuit|semaine)"
         r"|quand (?:vous|tu)"
         r"|lorsque (?:vous|tu)|si (?:vous|tu|nécessaire|besoin|cela vous)|dès que|une fois|un exemple|exemples"

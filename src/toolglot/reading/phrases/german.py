@@ -20,7 +20,7 @@ _INFINITIVE = (
     r"|machen)"
 )
 _PRESENT = (
-    r"(?:lese|prüfe|überprüfe|untersuche|öffne|suche|durchsuche|starte|teste|baue|kompiliere"
+    r"(?:lese|prüfe|überprüfe|untersuche|öffne|suche(?! noch)|durchsuche|starte|teste|baue|kompiliere"
     r"|installiere|aktualisiere|ändere|bearbeite|korrigiere|behebe|repariere|ersetze|entferne|lösche"
     r"|leere|erstelle|ergänze|schreibe|erzeuge|generiere|implementiere|konfiguriere"
     r"|aktiviere|deaktiviere"
@@ -30,9 +30,10 @@ _PRESENT = (
     r"|sehe (?:mir|nach|kurz|jetzt|zuerst|nun|das|die|den))"
 )
 _SPLIT = (
-    r"(?:frage|führe|passe|benenne|lege|füge|wende|richte|schalte|spiele|setze|rufe|trage|nehme|fahre|lasse|schaue"
+    r"(?:binde|schreibe|frage|führe|passe|benenne|lege|füge|wende|richte|schalte|spiele|setze|rufe|trage|nehme"
+    r"|fahre|lasse|schaue"
     r"|schau"
-    r"|gucke|sehe|stelle|gehe|fange|lade|lese|suche|logge|melde|probiere|drehe|mache)"
+    r"|gucke|sehe|stelle|gehe|fange|lade|lese|logge|melde|probiere|drehe|mache)"
 )
 """Verbs that need their second part, which ends the clause."""
 _PARTICLE = (
@@ -45,7 +46,10 @@ PHRASES = Phrases(
         r"|gut|alles klar|verstanden|moment|und|aber|also|deshalb|daher|abschließend|noch|außerdem"
         r"|schritt \d+)(?:,? )"
     ),
-    joins=r"also|deshalb|daher|darum|und|aber|dann|jetzt|nun|danach|anschließend|zuerst|zunächst|noch",
+    joins=(
+        r"(?:den|die|das|diesen?|dieses) \S+|also|deshalb|daher|darum|und|aber|dann|jetzt|nun|danach|anschließend"
+        r"|zuerst|zunächst|noch"
+    ),
     announcing=(
         rf"(?:(?:ich werde|werde ich|wir werden|werden wir) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)"
         rf"|(?:lass|lassen sie|lasst) (?:mich|uns) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)"
@@ -65,7 +69,8 @@ PHRASES = Phrases(
         r"|beispielsweise|gerne?|bevor (?:du|sie|ihr)|so gehe ich vor|ohne einw[aä]nde|ansonsten|sonst)\b"
     ),
     behind=(
-        r"\b(?:nicht|kein\w*|nie|am (?:mon|diens|donners|frei|sams|sonn)tag|am mittwoch|zum schluss|schließlich"
+        r"\b(?:dass|daraus|oft|meist|meistens|normalerweise|üblicherweise|jeden morgen|wie es läuft|meine meinung"
+        r"|nicht|kein\w*|nie|am (?:mon|diens|donners|frei|sams|sonn)tag|am mittwoch|zum schluss|schließlich"
         r"|zuletzt|am ende|nach (?:deiner|ihrer|eurer)|grundlagen|grundsätzlich|morgen|später|nachher|in zukunft"
         r"|künftig|zukünftig|immer|stets|jedes mal|vor jedem"
         r"|nach jedem|jede[nrs]? (?:tag|nacht|woche|commit)|wenn (?:du|sie|es|ihr)|falls|sobald|sofern|bei bedarf"

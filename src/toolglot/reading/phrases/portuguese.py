@@ -61,7 +61,9 @@ PHRASES = Phrases(
         r"|poderia)|no futuro|de agora em diante|a partir de agora|amanhã|diz|escreve|escreveu|por exemplo)\b"
     ),
     behind=(
-        r"\b(?:amanhã|na (?:segunda|terça|quarta|quinta|sexta)|no (?:sábado|domingo)|segunda-feira|sexta-feira"
+        r"\b(?:que (?:isso|isto|só|o|a)|como (?:fica|vai|está)\w*|o que posso|ver se posso|frequentemente"
+        r"|normalmente|geralmente|toda manhã|todo dia|de ideia|ser (?:claro|breve)|amanhã|na (?:segunda|terça"
+        r"|quarta|quinta|sexta)|no (?:sábado|domingo)|segunda-feira|sexta-feira"
         r"|por fim|no final|finalmente|depois da sua|após sua|básico|mais tarde|depois que|no futuro|sempre"
         r"|cada (?:vez|commit|dia|noite|semana)|toda vez"
         r"|quando (?:você|quiser|me|estiver|for)|se (?:quiser|você|for|necessário|preferir|precisar)|assim que"

@@ -10,8 +10,8 @@ class Phrases(Struct, frozen=True, kw_only=True):
     a model does with a tool. Verbs of explaining, waiting, offering or remembering stay out."""
 
     leads: str
-    """Words before an announcement that do not change it ("now, "), with their separator. Empty in languages in which an
-    announcement may begin anywhere in a sentence."""
+    """Words before an announcement that do not change it ("now, "), with their separator. Empty in languages in which
+    an announcement may begin anywhere in a sentence."""
     joins: str
     """Words that begin a clause inside a sentence ("so")."""
     announcing: str

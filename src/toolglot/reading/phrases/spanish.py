@@ -5,7 +5,8 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:leer|entender|comprender|repasar|recorrer|renovar|repetir|ordenar|agrupar|recopilar|publicar|optimizar"
+    r"(?:leer|conectar|integrar|enlazar|sustituir|restablecer|desactivar|depurar|entender|comprender|repasar"
+    r"|recorrer|renovar|repetir|ordenar|agrupar|recopilar|publicar|optimizar"
     r"|migrar|restaurar|imprimir|mostrar el contenido|subir|revisar|verificar|comprobar|examinar|inspeccionar|ver"
     r"|mirar|echar (?:un vistazo|una mirada)"
     r"|dar (?:un vistazo|una mirada)|buscar|abrir|consultar|ejecutar|correr|probar|lanzar|compilar|construir"
@@ -21,7 +22,9 @@ _INFINITIVE = (
     r"|la consulta|una consulta|una búsqueda)|poner|cargar|traer|recuperar)"
 )
 _PRESENT = (
-    r"(?:leo|pongo (?:el|la|los|las)|renuevo|repito|repaso|recorro|reviso|verifico|compruebo|examino|busco|abro"
+    r"(?:leo|miro (?:el|la|los|las|su|sus|□)|conecto|reescribo|integro|enlazo|sustituyo|reemplazo|renombro|restauro"
+    r"|publico|ordeno|agrupo|recojo|pongo (?:el|la|los|las)|renuevo|repito|repaso|recorro|reviso|verifico|compruebo"
+    r"|examino|busco|abro"
     r"|consulto|ejecuto|corro|pruebo|lanzo|compilo|inicio"
     r"|reinicio|instalo|actualizo|modifico|edito|cambio|corrijo|arreglo|ajusto|elimino|borro|creo (?:el|la|los|las"
     r"|un|una|□)|agrego|añado|escribo (?:el|la|los|las|un|una|□)|genero"
@@ -64,7 +67,9 @@ PHRASES = Phrases(
         r"|escribe|escribió|sería|haría|por ejemplo)\b"
     ),
     behind=(
-        r"\b(?:mañana|el (?:lunes|martes|miércoles|jueves|viernes|sábado|domingo)$|al final|finalmente|por último"
+        r"\b(?:que (?:esto|eso|solo|el|la)|cómo (?:va|sale|queda|resulta)\w*|qué (?:pasa|tal|puedo)|lo que puedo"
+        r"|a menudo|normalmente|de opinión|ser (?:claro|breve)|mañana|el (?:lunes|martes|miércoles|jueves|viernes"
+        r"|sábado|domingo)$|al final|finalmente|por último"
         r"|después de (?:tu|su)|básico|luego|más tarde|más adelante|en el futuro|siempre|cada (?:vez|commit|día"
         r"|noche|semana)"
         r"|cuando (?:me|tú|usted|lo|quieras|confirmes|esté)|si (?:quieres|lo deseas|hace falta|es necesario|me"
