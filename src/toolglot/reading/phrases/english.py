@@ -5,7 +5,18 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _VERB = (
-    r"(?:re-?)?(?:check|double-? ?check|cross-?check|understand|collect|gather|group|walk through the|step through"
+    r"(?:re-?)?(?:check|ask (?:the|our|□)|broaden|narrow|expand|refine|widen|limit the|bring up|pull up|spin up"
+    r"|tear down"
+    r"|boot|power|arm|record|capture|screenshot|take a screenshot|transcribe|translate|aggregate|join|dedupe"
+    r"|deduplicate|normali[sz]e|saniti[sz]e|encrypt|decrypt|authenticate|provision|mount|unmount|tag|label"
+    r"|categori[sz]e|classify|flag|mute|snooze|forward the|reply to|invite|post the|post a"
+    r"|comment out|uncomment|drop the|truncate|index|seed|mock|stub|instrument|wrap|inline|hoist|extract|strip|trim"
+    r"|pad|resize|crop|rotate|zip|compress|archive|sync|synchroni[sz]e|clone|fork|check out|cherry-pick|squash|tail"
+    r"|cat|touch|curl|hit|request|crawl|scrape|iterate|loop|recalculate|recompute|rerun|re-run|retry|redo|undo"
+    r"|experiment|simulate|sketch the|design the|prepare|finali[sz]e|complete the|finish the|redeploy|rebuild"
+    r"|reinstall|relaunch|reopen|reread|research|study|survey|sample|peruse|skim|view|watch the|observe|consult"
+    r"|assess|evaluate|identify|isolate|bisect|narrow down|rule out|double-? ?check|cross-?check|understand|collect"
+    r"|gather|group|walk through the|step through"
     r"|go through (?:the|them|each|all)|track down|hunt down|bump|tweak|tidy|migrate|optimi[sz]e|simplify|split"
     r"|swap|attach|print|dump|log (?:in|into)|sign in|reconfigure|initiali[sz]e|scaffold|populate|fill (?:in|out)"
     r"|submit|publish|archive|assign|resolve|address the|handle (?:the|this|that) |tackle|peek|press|back up"
@@ -35,7 +46,8 @@ _VERB = (
     r"|list (?:the|all|files|every|its|your|out the)"
     r"|make (?:the|a|an|this|these|that|those|some) (?:\w+ ){0,3}(?:change|edit|update|fix|adjustment|request|call"
     r"|file|directory|folder|correction|modification)s?"
-    r"|use (?:the|a|an|my|□)\b.{0,60}|call (?:the|□)|invoke|continue (?:with|by)|mark (?:the|this|that|it)"
+    r"|use (?:the|a|an|my|□)(?=.*(?:tool|function|search|command|script|api|terminal|shell|browser|endpoint|query|□"
+    r"| to ))|call (?:the|□)|invoke|continue (?:with|by)|mark (?:the|this|that|it)"
     r"|do (?:that|this|it|so) (?:now|right away|right now|first|immediately)"
     r"|map out the|confirm (?:that|this|the|whether)|work on|pinpoint|ping (?:the|it|□)|probe|validate|reproduce"
     r"|reload|refresh"
@@ -79,7 +91,7 @@ PHRASES = Phrases(
         rf"|(?:i'm|i am) (?:now |just |currently |right now )?{_DOING}\b(?=.*(?:\bnow\b|\bfirst\b|\bright away\b"
         rf"|(?:\.\.\.|…|:)$))"
         rf"|(?:now |currently )?{_DOING}\b(?! (?:is|are|was|were|will|can|would|should|has"
-        rf"|this is))(?=(?: [^ ,]+){0, 6} (?:now|right away)(?:\.\.\.)?$|(?: [^ ,]+){1, 5}\.\.\.$)"
+        rf"|this is))(?=(?: [^ ,]+){{0,6}} (?:now|right away)(?:\.\.\.)?$|(?: [^ ,]+){{1,6}}\.\.\.$)"
         rf"|now {_DOING}\b)"
     ),
     before=(

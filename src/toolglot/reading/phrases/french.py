@@ -5,7 +5,10 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:lire|brancher|intégrer|connecter|raccorder|relier|rétablir|réinitialiser|renouveler|répéter|étudier"
+    r"(?:lire|élargir|affiner|restreindre|inviter|demander à la base|traduire|transcrire|étiqueter|classer|archiver"
+    r"|répondre au|transférer|cloner|synchroniser|compresser|décompresser|redimensionner|recalculer|refaire"
+    r"|préparer|compléter|verrouiller|déverrouiller|évaluer|identifier|isoler|tracer|arrêter le|baisser|monter"
+    r"|programmer|brancher|intégrer|connecter|raccorder|relier|rétablir|réinitialiser|renouveler|répéter|étudier"
     r"|comprendre|régler|relire|rassembler|collecter|trier|grouper|publier"
     r"|optimiser|migrer|restaurer|soumettre|afficher|imprimer|vérifier|examiner|inspecter|voir|regarder"
     r"|jeter un (?:\w+ )?(?:œil|oeil|coup d'œil"
@@ -16,13 +19,16 @@ _INFINITIVE = (
     r"|rédiger|générer|implémenter|appliquer|configurer|activer|désactiver|éteindre|allumer|envoyer"
     r"|enregistrer|sauvegarder|copier|déplacer|fusionner|annuler la|connecter|naviguer|explorer|enquêter|analyser"
     r"|déboguer|comparer|compter|calculer|extraire|filtrer|convertir|planifier|réserver|lister|obtenir|récupérer"
-    r"|télécharger|essayer|réessayer|utiliser|procéder|valider|importer|exporter|faire (?:cela|ça|(?:une"
+    r"|télécharger|essayer|réessayer|utiliser(?=.*(?:outil|fonction|commande|recherche|api|script|□| pour ))"
+    r"|procéder|valider|importer|exporter|faire (?:cela|ça|(?:une"
     r"|la) (?:recherche|requête|sauvegarde|copie|modification|mise à jour|correction)|les (?:modifications"
     r"|changements|corrections|tests))"
     r"|effectuer|parcourir|tenter|commencer (?:par|à|avec))"
 )
 _PRESENT = (
-    r"(?:lis|réécris|branche|interroge|intègre|connecte|restaure|publie|trie|rassemble|parcours|étudie|inspecte"
+    r"(?:lis|implémente|élargis|affine|traduis|prépare|complète|verrouille|programme (?:le|la|un|une)|réserve"
+    r"|liste les|convertis|filtre|identifie|localise|nettoie|remets|retire|réécris|branche|interroge|intègre"
+    r"|connecte|restaure|publie|trie|rassemble|parcours|étudie|inspecte"
     r"|déplace|arrête le|règle|renouvelle|relis|vérifie|examine|regarde|consulte|cherche|recherche|ouvre|exécute"
     r"|lance|relance"
     r"|teste|compile"

@@ -5,7 +5,11 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:lesen|erneuern|wiederholen|durchgehen|verstehen|sammeln|sortieren|gruppieren|umstellen|einstellen"
+    r"(?:lesen|verschicken|einladen|eingrenzen|erweitern|verfeinern|übersetzen|markieren|einordnen|archivieren"
+    r"|weiterleiten|beantworten|klonen|synchronisieren|komprimieren|entpacken|neu berechnen|wiederherstellen"
+    r"|vorbereiten|vervollständigen|sperren|entsperren|bewerten|identifizieren|eingrenzen|nachverfolgen|importieren"
+    r"|exportieren|verbinden|einbinden|integrieren|entfernen|lokalisieren|scannen|erneuern|wiederholen|durchgehen"
+    r"|verstehen|sammeln|sortieren|gruppieren|umstellen|einstellen"
     r"|einloggen|anmelden|abschicken|veröffentlichen|optimieren|migrieren|sichern|wiederherstellen|zusammenstellen"
     r"|einlesen|prüfen|überprüfen|nachprüfen|ansehen|anschauen|nachsehen|nachschauen|untersuchen|durchsehen"
     r"|öffnen|suchen|durchsuchen|finden|heraussuchen|abfragen|ausführen|starten|neu starten|testen|bauen"
@@ -20,7 +24,10 @@ _INFINITIVE = (
     r"|machen)"
 )
 _PRESENT = (
-    r"(?:lese|prüfe|überprüfe|untersuche|öffne|suche(?! noch)|durchsuche|starte|teste|baue|kompiliere"
+    r"(?:verschicke|erweitere|verfeinere|übersetze|markiere|archiviere|beantworte die|klone|synchronisiere"
+    r"|komprimiere|entpacke|identifiziere|importiere|exportiere|integriere|scanne|sammle|sortiere|gruppiere"
+    r"|optimiere|migriere|erneuere|wiederhole|veröffentliche|lokalisiere|sperre|entsperre|drehe|stoppe|beende den"
+    r"|räume|lese|prüfe|überprüfe|untersuche|öffne|suche(?! noch)|durchsuche|starte|teste|baue|kompiliere"
     r"|installiere|aktualisiere|ändere|bearbeite|korrigiere|behebe|repariere|ersetze|entferne|lösche"
     r"|leere|erstelle|ergänze|schreibe|erzeuge|generiere|implementiere|konfiguriere"
     r"|aktiviere|deaktiviere"

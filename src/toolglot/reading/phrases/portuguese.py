@@ -5,7 +5,10 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:ler|entender|compreender|revisar|rever|percorrer|passar (?:por|pelas|pelos|pela|pelo)|renovar|repetir"
+    r"(?:ler|ampliar|refinar|restringir|convidar|perguntar ao|traduzir|transcrever|registrar|etiquetar|classificar"
+    r"|arquivar|responder ao|encaminhar|clonar|sincronizar|comprimir|descompactar|redimensionar|recalcular|refazer"
+    r"|preparar|completar|redigir|bloquear|desbloquear|estudar|avaliar|identificar|isolar|rastrear|conectar"
+    r"|integrar|entender|compreender|revisar|rever|percorrer|passar (?:por|pelas|pelos|pela|pelo)|renovar|repetir"
     r"|ordenar|agrupar|reunir|coletar|publicar|otimizar|migrar|restaurar|imprimir|verificar|checar|conferir"
     r"|examinar|inspecionar|ver|olhar|dar uma (?:\w+ )?olhada|buscar|procurar"
     r"|pesquisar|abrir|consultar|executar|rodar|testar|compilar|construir|implantar|iniciar|reiniciar|instalar"
@@ -14,8 +17,9 @@ _INFINITIVE = (
     r"|adicionar|inserir|escrever|gerar|implementar|aplicar|configurar|ativar|desativar|desligar|ligar|acender"
     r"|tocar|enviar|mandar|salvar|guardar|copiar|mover|mesclar|reverter"
     r"|conectar|navegar|acessar|investigar|explorar|analisar|depurar|comparar|contar|calcular|extrair|filtrar"
-    r"|converter|agendar|marcar|reservar|listar|obter|baixar|descarregar|carregar|subir|tentar|usar|utilizar"
-    r"|localizar|encontrar|descobrir|prosseguir|validar|importar|exportar|puxar|fazer (?:isso|(?:a|uma"
+    r"|converter|agendar|marcar|reservar|listar|obter|baixar|descarregar|carregar|subir|tentar|(?:usar"
+    r"|utilizar)(?=.*(?:ferramenta|função|comando|busca|api|script|□| para ))|localizar|encontrar|descobrir"
+    r"|prosseguir|validar|importar|exportar|puxar|fazer (?:isso|(?:a|uma"
     r"|essa) (?:busca|consulta|pesquisa|alteração|mudança|correção|cópia|chamada|verificação)|(?:o|um) (?:download"
     r"|upload|commit|deploy|push|backup|ajuste|teste)|os ajustes|as (?:alterações|mudanças|correções)))"
 )
@@ -46,8 +50,8 @@ PHRASES = Phrases(
         rf"|(?:deixe-me|deixa-me|deixe eu|deixa eu|deixa-me|permita-me|me deixe"
         rf"|me deixa) (?:{_ADVERB} ){{0,2}}{_VERB}{_CLITIC}(?!\w)"
         rf"|(?:{_INFINITIVE}ei|começarei (?:por|com|a|lendo|listando|pelo|pela)|farei (?:isso|uma busca"
-        rf"|uma consulta|a alteração|a correção)|usarei"
-        rf"|obterei)(?!\w)"
+        rf"|uma consulta|a alteração|a correção)|(?:usarei|utilizarei)(?=.*(?:ferramenta|função|comando|busca|api"
+        rf"|script|□| para ))|obterei)(?!\w)"
         rf"|(?:agora|já|agora mesmo) (?:eu )?{_PRESENT}(?!\w)|{_PRESENT}(?!\w)(?= .*\b(?:agora|já)\b)"
         r"|(?:vejamos|verifiquemos|comecemos|analisemos|busquemos)(?!\w)"
         r"|estou (?:lendo|verificando|buscando|abrindo|consultando|executando|rodando|instalando|atualizando"

@@ -5,7 +5,11 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:leer|conectar|integrar|enlazar|sustituir|restablecer|desactivar|depurar|entender|comprender|repasar"
+    r"(?:leer|bajar|ampliar|acotar|refinar|invitar|preguntar a|traducir|transcribir|registrar|etiquetar|clasificar"
+    r"|archivar|responder al|reenviar|clonar|sincronizar|comprimir|descomprimir|redimensionar|recalcular|rehacer"
+    r"|preparar|terminar de|completar (?:el|la)|redactar|subir|desbloquear|bloquear|bajar|estudiar|evaluar"
+    r"|identificar|aislar|rastrear|volver a \w+|conectar|integrar|enlazar|sustituir|restablecer|desactivar|depurar"
+    r"|entender|comprender|repasar"
     r"|recorrer|renovar|repetir|ordenar|agrupar|recopilar|publicar|optimizar"
     r"|migrar|restaurar|imprimir|mostrar el contenido|subir|revisar|verificar|comprobar|examinar|inspeccionar|ver"
     r"|mirar|echar (?:un vistazo|una mirada)"
@@ -17,12 +21,15 @@ _INFINITIVE = (
     r"|apagar|encender|reproducir|enviar|mandar|guardar|copiar|mover|fusionar|revertir|conectar|navegar|visitar"
     r"|investigar|explorar|analizar|depurar|comparar|contar|calcular|extraer|filtrar|convertir|programar|agendar"
     r"|reservar|listar|obtener|descargar|subir"
-    r"|intentar|usar|utilizar|localizar|encontrar|averiguar|proceder|comenzar (?:por|con|a|leyendo|revisando"
+    r"|intentar|(?:usar|utilizar)(?=.*(?:herramienta|función|comando|búsqueda|api|script|□| para ))|localizar"
+    r"|encontrar|averiguar|proceder|comenzar (?:por|con|a|leyendo|revisando"
     r"|listando|analizando)|empezar (?:por|con|a)|validar|importar|exportar|hacer (?:eso|esto|el cambio|los cambios"
     r"|la consulta|una consulta|una búsqueda)|poner|cargar|traer|recuperar)"
 )
 _PRESENT = (
-    r"(?:leo|miro (?:el|la|los|las|su|sus|□)|conecto|reescribo|integro|enlazo|sustituyo|reemplazo|renombro|restauro"
+    r"(?:leo|implemento|mando|bajo (?:el|la|los|las)|subo|amplío|traduzco|registro (?:el|la)|preparo|completo"
+    r"|estudio el|localizo|exploro|filtro|convierto|programo|reservo|miro (?:el|la|los|las|su|sus|□)|conecto"
+    r"|reescribo|integro|enlazo|sustituyo|reemplazo|renombro|restauro"
     r"|publico|ordeno|agrupo|recojo|pongo (?:el|la|los|las)|renuevo|repito|repaso|recorro|reviso|verifico|compruebo"
     r"|examino|busco|abro"
     r"|consulto|ejecuto|corro|pruebo|lanzo|compilo|inicio"
@@ -48,7 +55,8 @@ PHRASES = Phrases(
         rf"|las|le)?(?!\w)"
         rf"|(?:(?:lo|la|los|las|te|le) )?(?:{_INFINITIVE}é|haré (?:eso|esto|el cambio|la consulta|la búsqueda"
         rf"|los cambios|una (?:búsqueda|consulta|copia|prueba))|pondré|obtendré"
-        rf"|comenzaré (?:por|con|a)|empezaré (?:por|con|a)|procederé|usaré|utilizaré|echaré un vistazo)(?!\w)"
+        rf"|comenzaré (?:por|con|a)|empezaré (?:por|con|a)|procederé|(?:usaré|utilizaré)(?=.*(?:herramienta|función"
+        rf"|comando|búsqueda|api|script|□| para ))|echaré un vistazo)(?!\w)"
         r"|lo primero que (?:haré|voy a hacer)"
         rf"|(?:(?:lo|la|los|las|te|le) )?{_PRESENT}(?!\w)"
         r"|(?:veamos|echemos un|revisemos|verifiquemos|comprobemos|busquemos|abramos|ejecutemos|probemos|miremos"
