@@ -5,7 +5,8 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _VERB = (
-    r"(?:re-?)?(?:check|ask (?:the|our|□)|broaden|narrow|expand|refine|widen|limit the|bring up|pull up|spin up"
+    r"(?:re-?)?(?:check|load|bring the|ask (?:the|our|□)|broaden|narrow|expand|refine|widen|limit the|bring up"
+    r"|pull up|spin up"
     r"|tear down"
     r"|boot|power|arm|record|capture|screenshot|take a screenshot|transcribe|translate|aggregate|join|dedupe"
     r"|deduplicate|normali[sz]e|saniti[sz]e|encrypt|decrypt|authenticate|provision|mount|unmount|tag|label"
@@ -73,6 +74,19 @@ _ADVERB = (
     r"|proceed to|go and|move on to|continue by|get started by|need to|be|start|begin|have to|want to"
     r"|run through and|help you|re|use that to)"
 )
+_SAYING = (
+    r"(?:be|have|know|explain|describe|summari[sz]e|recap|outline|clarify|elaborate|highlight|emphasi[sz]e|stress"
+    r"|note|mention|point|state|say|tell|show|share|give|offer|suggest|propose|recommend|introduce|present|discuss"
+    r"|address|answer|reply|respond|repeat|restate|rephrase|reiterate|reassure|thank|apologi[sz]e|acknowledge|admit"
+    r"|remind|warn|caution|preface|begin|start|end|conclude|close|finish|illustrate|demonstrate|walk|guide|take"
+    r"|leave|keep|let|wait|pause|stop|hold|stay|stick|go|think|consider|assume|suppose|imagine|guess|believe|hope"
+    r"|expect|need|want|like|prefer|appreciate|see|remember|forget|bear|follow|respect|treat|regard|count|trust"
+    r"|accept|decline|refuse|reject|pass|skip|avoid|omit|ignore|call|name|refer|define|denote|cover|touch|dive"
+    r"|unpack|break|spell|sum|wrap|paint|draw|contrast|quote|cite|paraphrase|interpret|help|assist|support|continue"
+    r"|proceed|return|come|do|make|get|put|set|use|try|choose|pick|notify|inform|alert|ask|add|express|voice|speak"
+    r"|talk|teach|list|leave|provide|state|correct|list|justify|argue|defend|frame|simplify|work)"
+)
+"""Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 PHRASES = Phrases(
     leads=(
         r"(?:now|next|first|then|also|finally|lastly|here|okay|ok|alright|right|so|great|good|perfect|meanwhile"
@@ -81,7 +95,14 @@ PHRASES = Phrases(
     ),
     joins=r"so|so that|and|but|then|therefore|thus|hence|step \d+|step",
     announcing=(
-        r"(?:(?:i'll|i will|i'm going to|i am going to|i'm now going to|i am now going to|i'm gonna|i'm about to"
+        rf"(?:(?:let me|allow me to) (?:(?:now|first|also|just|quickly"
+        rf"|then) ){{0,2}}(?!{_SAYING}\b)[a-z-]{{3,}} (?:(?:up|down|in|out|into|on|over) )?(?:the|this|that|these"
+        rf"|those|it|them|a|an|all|each|both|its|□)(?!\w)"
+        rf"|(?:i'll|i will|i'm going to|i am going to) (?:now|next|first) (?!{_SAYING}\b)[a-z-]{{3,}} (?:(?:up|down"
+        rf"|in|out|into|on|over) )?(?:the|this|that|these|those|it|them|a|an|all|each|both|its|□)(?!\w)"
+        rf"|(?:now|next|first),? (?:i'll|i will|i'm going to) (?!{_SAYING}\b)[a-z-]{{3,}} (?:(?:up|down|in|out|into"
+        rf"|on|over) )?(?:the|this|that|these|those|it|them|a|an|all|each|both|its|□)(?!\w)"
+        r"|(?:i'll|i will|i'm going to|i am going to|i'm now going to|i am now going to|i'm gonna|i'm about to"
         r"|let me|lemme|let's|let us|allow me to|we'll now|we will now|we'll first)"
         rf" (?:{_ADVERB} ){{0,3}}(?:{_VERB}|{_DOING})(?!\w)"
         r"|(?:i'll|i will|let me|let's|i'm going to) (?:now |first |then )?(?:start|begin|proceed|continue)"
@@ -98,7 +119,7 @@ PHRASES = Phrases(
         r"\b(?:if|once|when|whenever|unless|until|as soon as|should you|in case|provided|assuming|suppose|supposing"
         r"|imagine|after (?:you|your|the|a|we)|before (?:you|your)|with your|with you"
         r"|please(?! wait| hold| stand)|you(?:'ll| can| could| may| might| should| would| need| want|'d)"
-        r"|let me know|would|could|says?|wrote|writes|prints?|printed"
+        r"|let me know|would|could|says?|wrote|writes|prints?|printed|answers|replies|responds|something like"
         r"|means|meaning|otherwise|in short|to recap|to summari[sz]e|to sum up|example|from now on|going forward"
         r"|in future|in the future|tomorrow|later|depending|either|option)\b"
         r"|^\W*(?:(?:just|simply|then|also|and) )?(?:send|give|tell|provide|share|upload|paste|confirm|say|ask|type"

@@ -42,6 +42,13 @@ _ADVERB = (
     r"(?:maintenant|d'abord|tout d'abord|donc|aussi|également|ensuite|alors|immédiatement|tout de suite|à présent"
     r"|rapidement|simplement|directement|commencer par|procéder à|y|en|le|la|les|essayer de|puis|vite|désormais)"
 )
+_SAYING = (
+    r"(?:explique|résume|précise|montre|dis|pense|crois|suis|ai|sais|comprends|vois|connais|peux|veux|dois|vais"
+    r"|attends|reste|arrête|décris|réponds|espère|note|rappelle|laisse|donne|prends|remercie|garde|trouve|suppose"
+    r"|considère|préfère|souhaite|propose|suggère|recommande|conseille|présente|détaille|termine|conclus|passe"
+    r"|reviens|ajoute|aime|refuse|accepte|tiens|utilise|travaille|parle|cite|compte)"
+)
+"""Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 PHRASES = Phrases(
     leads=(
         r"(?:maintenant|d'abord|tout d'abord|ensuite|puis|alors|bon|bien|très bien|d'accord|ok|parfait|compris|et"
@@ -49,7 +56,14 @@ PHRASES = Phrases(
     ),
     joins=r"donc|alors|et|mais|puis|c'est pourquoi",
     announcing=(
-        rf"(?:(?:je vais|nous allons|on va|je m'apprête à) (?:{_ADVERB} ){{0,3}}(?:l'|les |le |la |y |en |vous "
+        rf"(?:je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:maintenant|tout de suite|à présent|d'abord) "
+        rf"|(?:maintenant|ensuite|d'abord|à présent),? je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:le|la|les|un|une|ce"
+        rf"|cette|ces|□)(?!\w)"
+        rf"|je (?:charge|baisse|monte|diminue|augmente|convertis|rafraîchis|recharge|débogue|clone|pousse"
+        rf"|tire) (?:le|la|les|l'|un|une|ce|cette|ces|□)"
+        rf"|(?:laissez-moi|laisse-moi) (?:le |la |les |l')?(?:confirmer|charger|afficher|recharger|baisser"
+        rf"|reproduire)(?!\w)"
+        rf"|(?:je vais|nous allons|on va|je m'apprête à) (?:{_ADVERB} ){{0,3}}(?:l'|les |le |la |y |en |vous "
         rf"|te )?{_INFINITIVE}(?!\w)"
         rf"|(?:laissez-moi|laisse-moi|permettez-moi de|permettez-moi d'|permets-moi de"
         rf"|permets-moi d') ?(?:{_ADVERB} ){{0,2}}(?:l'|les |le |la |y )?{_INFINITIVE}(?!\w)"

@@ -24,7 +24,7 @@ _INFINITIVE = (
     r"|machen)"
 )
 _PRESENT = (
-    r"(?:verschicke|erweitere|verfeinere|übersetze|markiere|archiviere|beantworte die|klone|synchronisiere"
+    r"(?:lade (?:die|den|das|alle)|dimme|verschicke|erweitere|verfeinere|übersetze|markiere|archiviere|beantworte die|klone|synchronisiere"
     r"|komprimiere|entpacke|identifiziere|importiere|exportiere|integriere|scanne|sammle|sortiere|gruppiere"
     r"|optimiere|migriere|erneuere|wiederhole|veröffentliche|lokalisiere|sperre|entsperre|drehe|stoppe|beende den"
     r"|räume|lese|prüfe|überprüfe|untersuche|öffne|suche(?! noch)|durchsuche|starte|teste|baue|kompiliere"
@@ -47,6 +47,14 @@ _PARTICLE = (
     r"(?:ab|an|auf|aus|durch|ein|fort|heraus|herunter|hinzu|hoch|nach|neu|um|vor|weiter|zurück|zusammen|herab|runter"
     r"|laufen|ausführen)"
 )
+_SAYING = (
+    r"(?:erkläre|erläutere|fasse|zeige|sage|denke|glaube|meine|weiß|verstehe|kenne|habe|bin|werde|kann|möchte|will"
+    r"|warte|bleibe|höre|beende|mache|nenne|beschreibe|antworte|frage|hoffe|sehe|merke|erinnere|lasse|gebe|nehme"
+    r"|gehe|komme|freue|danke|behalte|beantworte|bitte|brauche|benötige|rate|empfehle|schlage|wünsche|halte|finde"
+    r"|stelle|behandle|verwende|nutze|arbeite|überlege|würde|könnte|hätte|wäre|liebe|mag|lerne|schließe|fühle"
+    r"|rechne|zähle|vermute|gehe|bevorzuge|stimme|akzeptiere|verzichte|erwarte|melde|verlasse|hätte)"
+)
+"""Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 PHRASES = Phrases(
     leads=(
         r"(?:jetzt|nun|zuerst|zunächst|dann|danach|anschließend|als nächstes|als erstes|im nächsten schritt|okay|ok"
@@ -58,7 +66,11 @@ PHRASES = Phrases(
         r"|zuerst|zunächst|noch"
     ),
     announcing=(
-        rf"(?:(?:ich werde|werde ich|wir werden|werden wir) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)"
+        rf"(?:ich (?!{_SAYING}\b)\w{{3,}}e (?:jetzt|nun|gleich|sofort) "
+        rf"|(?:jetzt|nun|als nächstes|zuerst|zunächst) (?!{_SAYING}\b)\w{{3,}}e ich(?!\w)"
+        rf"|lass(?:en sie)? mich [^,:;]{{0,60}}?\b(?:bestätigen|ausgeben|laden|umwandeln|abgleichen|nachmessen"
+        rf"|einsehen)(?!\w)"
+        rf"|(?:ich werde|werde ich|wir werden|werden wir) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)"
         rf"|(?:lass|lassen sie|lasst) (?:mich|uns) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)"
         rf"|ich {_PRESENT}(?!\w)|{_PRESENT} ich(?!\w)"
         rf"|(?:ich {_SPLIT}|{_SPLIT} ich)\b(?=[^,:;]* {_PARTICLE}(?!\w))"

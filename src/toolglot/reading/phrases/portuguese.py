@@ -39,6 +39,13 @@ _ADVERB = (
     r"(?:agora|primeiro|já|também|diretamente|rapidamente|então|logo|te|lhe|imediatamente|em seguida|começar a"
     r"|tentar|proceder a|passar a|o|a|os|as)"
 )
+_SAYING = (
+    r"(?:explico|resumo|esclareço|mostro|digo|penso|acho|creio|sou|estou|sei|entendo|compreendo|vejo|conheço|posso"
+    r"|quero|devo|vou|espero|fico|paro|descrevo|respondo|lembro|deixo|dou|tomo|agradeço|encontro|suponho|considero"
+    r"|prefiro|desejo|proponho|sugiro|recomendo|apresento|detalho|termino|passo|volto|tenho|preciso|faço|uso"
+    r"|utilizo|trabalho|falo|como|conto|aceito)"
+)
+"""Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 PHRASES = Phrases(
     leads=(
         r"(?:agora|primeiro|depois|então|em seguida|a seguir|ok|certo|bem|bom|claro|perfeito|entendido|e|mas"
@@ -46,7 +53,11 @@ PHRASES = Phrases(
     ),
     joins=r"então|por isso|portanto|assim|e|mas|eu",
     announcing=(
-        rf"(?:(?:vou|irei|vamos|estou indo) (?:{_ADVERB} ){{0,3}}{_VERB}{_CLITIC}(?!\w)"
+        rf"(?:(?:agora|em seguida|primeiro|a seguir),? (?:eu )?(?!{_SAYING}\b)\w{{3,}}o (?:o|a|os|as|um|uma|este"
+        rf"|esta|□)(?!\w)"
+        rf"|(?:deixe-me|deixa eu|deixe eu|permita-me) (?:confirmar|carregar|imprimir|reproduzir|recarregar|baixar"
+        rf"|subir|depurar)(?!\w)"
+        rf"|(?:vou|irei|vamos|estou indo) (?:{_ADVERB} ){{0,3}}{_VERB}{_CLITIC}(?!\w)"
         rf"|(?:deixe-me|deixa-me|deixe eu|deixa eu|deixa-me|permita-me|me deixe"
         rf"|me deixa) (?:{_ADVERB} ){{0,2}}{_VERB}{_CLITIC}(?!\w)"
         rf"|(?:{_INFINITIVE}ei|começarei (?:por|com|a|lendo|listando|pelo|pela)|farei (?:isso|uma busca"
@@ -58,7 +69,8 @@ PHRASES = Phrases(
         r"|criando|analisando|baixando|procurando|pesquisando)\b(?=.*(?:\bagora\b|…|\.\.\.|:$)))"
     ),
     before=(
-        r"\b(?:se|salvo|exceto|com a sua|com sua|quando|assim que|uma vez|logo que|caso|se necessário|a menos"
+        r"\b(?:se|depois d[oa] seu|depois da sua|após o seu|salvo|exceto|com a sua|com sua|quando|assim que|uma vez"
+        r"|logo que|caso|se necessário|a menos"
         r"|até que|depois que|após (?:a sua|sua"
         r"|o seu|seu)|com (?:a )?sua (?:permissão|aprovação)|diga|me diga|envie|me envie|mande|me mande|me passe"
         r"|confirme|compartilhe|informe|por favor|cole|suponha|suponhamos|digamos|imagine|você (?:pode|deve|deveria"

@@ -42,6 +42,13 @@ _ADVERB = (
     r"(?:ahora|primero|ya|también|directamente|rápidamente|entonces|a continuación|inmediatamente|luego|proceder a"
     r"|comenzar a|empezar a|intentar|tratar de|pasar a|volver a)"
 )
+_SAYING = (
+    r"(?:explico|resumo|aclaro|muestro|digo|pienso|creo|soy|estoy|sé|entiendo|comprendo|veo|conozco|puedo|quiero"
+    r"|debo|voy|espero|quedo|paro|describo|respondo|recuerdo|dejo|doy|tomo|agradezco|encuentro|supongo|considero"
+    r"|prefiero|deseo|propongo|sugiero|recomiendo|presento|detallo|termino|paso|vuelvo|tengo|necesito|hago|uso"
+    r"|utilizo|trabajo|hablo|como|solo|cuento|acepto)"
+)
+"""Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 PHRASES = Phrases(
     leads=(
         r"(?:ahora|primero|luego|entonces|a continuación|después|ok|vale|bien|bueno|claro|perfecto|entendido|y|pero"
@@ -49,7 +56,11 @@ PHRASES = Phrases(
     ),
     joins=r"así que|por lo que|por eso|por tanto|y|pero|entonces|luego",
     announcing=(
-        rf"(?:(?:(?:lo|la|los|las|te|le) )?(?:voy|vamos) (?:{_ADVERB} )?a (?:{_ADVERB} ){{0,2}}{_INFINITIVE}(?:lo"
+        rf"(?:(?:ahora|a continuación|primero|ahora mismo),? (?!{_SAYING}\b)\w{{3,}}o (?:el|la|los|las|un|una|este"
+        rf"|esta|□)(?!\w)"
+        rf"|(?:déjame|déjeme|permíteme|permítame) (?:confirmar|cargar|imprimir|reproducir|recargar|bajar|subir"
+        rf"|depurar)(?:lo|la|los|las)?(?!\w)"
+        rf"|(?:(?:lo|la|los|las|te|le) )?(?:voy|vamos) (?:{_ADVERB} )?a (?:{_ADVERB} ){{0,2}}{_INFINITIVE}(?:lo"
         rf"|la|los|las|le|te)?(?!\w)"
         rf"|(?:déjame|déjeme|dejame|permíteme|permítame|permiteme) (?:{_ADVERB} ){{0,2}}{_INFINITIVE}(?:lo|la|los"
         rf"|las|le)?(?!\w)"
