@@ -5,7 +5,8 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:lire|élargir|affiner|restreindre|inviter|demander à la base|traduire|transcrire|étiqueter|classer|archiver"
+    r"(?:lire|couper|fermer|partager|joindre|formater|augmenter|diminuer|réduire|élargir|affiner|restreindre"
+    r"|inviter|demander à la base|traduire|transcrire|étiqueter|classer|archiver"
     r"|répondre au|transférer|cloner|synchroniser|compresser|décompresser|redimensionner|recalculer|refaire"
     r"|préparer|compléter|verrouiller|déverrouiller|évaluer|identifier|isoler|tracer|arrêter le|baisser|monter"
     r"|programmer|brancher|intégrer|connecter|raccorder|relier|rétablir|réinitialiser|renouveler|répéter|étudier"
@@ -26,7 +27,8 @@ _INFINITIVE = (
     r"|effectuer|parcourir|tenter|commencer (?:par|à|avec))"
 )
 _PRESENT = (
-    r"(?:lis|implémente|élargis|affine|traduis|prépare|complète|verrouille|programme (?:le|la|un|une)|réserve"
+    r"(?:lis|coupe|ferme|partage|formate|augmente|diminue|réduis|implémente|élargis|affine|traduis|prépare|complète"
+    r"|verrouille|programme (?:le|la|un|une)|réserve"
     r"|liste les|convertis|filtre|identifie|localise|nettoie|remets|retire|réécris|branche|interroge|intègre"
     r"|connecte|restaure|publie|trie|rassemble|parcours|étudie|inspecte"
     r"|déplace|arrête le|règle|renouvelle|relis|vérifie|examine|regarde|consulte|cherche|recherche|ouvre|exécute"
@@ -57,7 +59,8 @@ PHRASES = Phrases(
     joins=r"donc|alors|et|mais|puis|c'est pourquoi",
     announcing=(
         rf"(?:je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:maintenant|tout de suite|à présent|d'abord) "
-        rf"|(?:maintenant|ensuite|d'abord|à présent),? je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:le|la|les|un|une|ce"
+        rf"|(?:maintenant|ensuite|d'abord|à présent),? je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:le|la|les|un"
+        rf"|une|ce"
         rf"|cette|ces|□)(?!\w)"
         rf"|je (?:charge|baisse|monte|diminue|augmente|convertis|rafraîchis|recharge|débogue|clone|pousse"
         rf"|tire) (?:le|la|les|l'|un|une|ce|cette|ces|□)"

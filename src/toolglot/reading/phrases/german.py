@@ -5,7 +5,9 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:lesen|verschicken|einladen|eingrenzen|erweitern|verfeinern|übersetzen|markieren|einordnen|archivieren"
+    r"(?:lesen|drosseln|regeln|dimmen|stummschalten|abschalten|anschalten|umschalten|hochfahren|herunterfahren"
+    r"|schließen|abgleichen|validieren|teilen|anhängen|verschicken|einladen|eingrenzen|erweitern|verfeinern"
+    r"|übersetzen|markieren|einordnen|archivieren"
     r"|weiterleiten|beantworten|klonen|synchronisieren|komprimieren|entpacken|neu berechnen|wiederherstellen"
     r"|vorbereiten|vervollständigen|sperren|entsperren|bewerten|identifizieren|eingrenzen|nachverfolgen|importieren"
     r"|exportieren|verbinden|einbinden|integrieren|entfernen|lokalisieren|scannen|erneuern|wiederholen|durchgehen"
@@ -24,7 +26,8 @@ _INFINITIVE = (
     r"|machen)"
 )
 _PRESENT = (
-    r"(?:lade (?:die|den|das|alle)|dimme|verschicke|erweitere|verfeinere|übersetze|markiere|archiviere|beantworte die|klone|synchronisiere"
+    r"(?:lade (?:die|den|das|alle)|dimme|verschicke|erweitere|verfeinere|übersetze|markiere|archiviere"
+    r"|beantworte die|klone|synchronisiere"
     r"|komprimiere|entpacke|identifiziere|importiere|exportiere|integriere|scanne|sammle|sortiere|gruppiere"
     r"|optimiere|migriere|erneuere|wiederhole|veröffentliche|lokalisiere|sperre|entsperre|drehe|stoppe|beende den"
     r"|räume|lese|prüfe|überprüfe|untersuche|öffne|suche(?! noch)|durchsuche|starte|teste|baue|kompiliere"
@@ -44,7 +47,8 @@ _SPLIT = (
 )
 """Verbs that need their second part, which ends the clause."""
 _PARTICLE = (
-    r"(?:ab|an|auf|aus|durch|ein|fort|heraus|herunter|hinzu|hoch|nach|neu|um|vor|weiter|zurück|zusammen|herab|runter"
+    r"(?:stumm|leiser|lauter|her|zu|los|frei|weg|ab|an|auf|aus|durch|ein|fort|heraus|herunter|hinzu|hoch|nach|neu"
+    r"|um|vor|weiter|zurück|zusammen|herab|runter"
     r"|laufen|ausführen)"
 )
 _SAYING = (

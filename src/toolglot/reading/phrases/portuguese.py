@@ -5,7 +5,8 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:ler|ampliar|refinar|restringir|convidar|perguntar ao|traduzir|transcrever|registrar|etiquetar|classificar"
+    r"(?:ler|silenciar|fechar|pausar|compartilhar|anexar|formatar|regular|aumentar|diminuir|reduzir|ampliar|refinar"
+    r"|restringir|convidar|perguntar ao|traduzir|transcrever|registrar|etiquetar|classificar"
     r"|arquivar|responder ao|encaminhar|clonar|sincronizar|comprimir|descompactar|redimensionar|recalcular|refazer"
     r"|preparar|completar|redigir|bloquear|desbloquear|estudar|avaliar|identificar|isolar|rastrear|conectar"
     r"|integrar|entender|compreender|revisar|rever|percorrer|passar (?:por|pelas|pelos|pela|pelo)|renovar|repetir"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:leer|bajar|ampliar|acotar|refinar|invitar|preguntar a|traducir|transcribir|registrar|etiquetar|clasificar"
+    r"(?:leer|silenciar|cerrar|bloquear|pausar|compartir|adjuntar|formatear|detener (?:el|la|los)|parar el|regular"
+    r"|atenuar|bajar|ampliar|acotar|refinar|invitar|preguntar a|traducir|transcribir|registrar|etiquetar|clasificar"
     r"|archivar|responder al|reenviar|clonar|sincronizar|comprimir|descomprimir|redimensionar|recalcular|rehacer"
     r"|preparar|terminar de|completar (?:el|la)|redactar|subir|desbloquear|bloquear|bajar|estudiar|evaluar"
     r"|identificar|aislar|rastrear|volver a \w+|conectar|integrar|enlazar|sustituir|restablecer|desactivar|depurar"
@@ -27,7 +28,8 @@ _INFINITIVE = (
     r"|la consulta|una consulta|una búsqueda)|poner|cargar|traer|recuperar)"
 )
 _PRESENT = (
-    r"(?:leo|implemento|mando|bajo (?:el|la|los|las)|subo|amplío|traduzco|registro (?:el|la)|preparo|completo"
+    r"(?:leo|silencio (?:el|la)|cierro|bloqueo|pauso|comparto|adjunto|detengo (?:el|la|los)|implemento|mando"
+    r"|bajo (?:el|la|los|las)|subo|amplío|traduzco|registro (?:el|la)|preparo|completo"
     r"|estudio el|localizo|exploro|filtro|convierto|programo|reservo|miro (?:el|la|los|las|su|sus|□)|conecto"
     r"|reescribo|integro|enlazo|sustituyo|reemplazo|renombro|restauro"
     r"|publico|ordeno|agrupo|recojo|pongo (?:el|la|los|las)|renuevo|repito|repaso|recorro|reviso|verifico|compruebo"
