@@ -98,7 +98,7 @@ PHRASES = Phrases(
         r"|künftig|zukünftig|immer|stets|jedes mal|vor jedem"
         r"|nach jedem|jede[nrs]? (?:tag|nacht|woche|commit)|wenn (?:du|sie|es|ihr)|falls|sobald|sofern|bei bedarf"
         r"|gerne?|beispiel|beispiele|erklären|erläutern|zusammenfassen|wissen|mich (?:morgen|wieder)"
-        r"|nächste[ns]? (?:mal|woche)|bis (?:du|sie)|nachdem (?:du|sie)|auf deine|auf ihre|davon aus|stelle|wert"
+        r"|nächste[ns]? (?:mal|woche)|bis (?:du|sie)|nachdem (?:du|sie)|auf deine|auf ihre|davon aus"
         r"|bereits|schon seit)\b"
     ),
     addressing=(
