@@ -141,7 +141,8 @@ PHRASES = Phrases(
         r"|just|instead|finally|perfect)\b,? ){0,4}"
         rf"(?:(?:can|could|would|will) you (?:please |also |now |then |quickly |just ){{0,2}}|(?:i want|i need"
         rf"|i'd like|i would like) you to |you (?:should|must|need to|have to) |let's |go and |help me (?:to )?"
-        rf"|i need to |we need to |i want to |i'd like to |your task is to )?(?:{_VERB}(?!\w)|write|send|set|make"
+        rf"|i need to |we need to |i want to |i'd like to |your task is to )?(?!(?:compare|calculate|compute"
+        rf"|translate|understand)\b|test$)(?:{_VERB}(?!\w)|write|send|set|make"
         rf"|get|give it|put|do (?:it|that|this|so)|go ahead|go on|continue|proceed|keep going|carry on|try|look|see"
         rf"|book|remind me|turn|stop|order|call|migrate|port|bump|wrap|sort|organi[sz]e|clone|init|initiali[sz]e"
         rf"|scaffold|optimi[sz]e|improve|speed up|split|extend|integrate|resolve|solve|publish|release|backup"
@@ -149,7 +150,8 @@ PHRASES = Phrases(
         r"(?! (?:me (?:what|how|why|an? (?:idea|overview|explanation|summary|hint))))"
     ),
     declining=(
-        r"\b(?:explain|describe|summari[sz]e|tell me|how (?:do|would|can|could|should) (?:i|you|we)|what (?:would"
+        r"\b(?:explain|describe|summari[sz]e|^tell me|(?:you|please) tell me|how (?:do|would|can|could|should) (?:i"
+        r"|you|we)|what (?:would"
         r"|should|is|are|does)|why (?:is|does|do|did|are)|do(?:n't| not) (?:change|edit|run|do|touch|modify|execute"
         r"|write|make|call|start|implement)"
         r"|(?:make|write|create|give|draft|propose|outline|sketch|draw up|come up with|show|suggest)(?: me"
