@@ -96,7 +96,7 @@ _REQUEST = re.compile(r"[^.!?…。！？।؟\n]+(?:\.(?=\w)[^.!?…。！？�
 _CLAUSE_END = re.compile(r"[,;:，；：،؛、]\s*|\s(?:and|then|und|dann|y|e|et|puis|и|ثم)\s")
 
 _DROPPED = dict.fromkeys([*range(0x064B, 0x0653), 0x0640, 0x093C, 0x200B, 0x200C, 0x200D, 0xFE0F])
-"""Marks that writers leave out or add: Arabic vowels, the dot of Hindi letters, invisible joiners."""
+"""Marks that writers leave out or add: Arabic vowels, the dot of Hindi letters, invisible characters."""
 _FOLDED = str.maketrans(
     {"’": "'", "ʼ": "'", "ё": "е", "ँ": "ं", "\u00a0": " ", "\u202f": " ", **{"أ": "ا", "إ": "ا", "آ": "ا"}}
 )

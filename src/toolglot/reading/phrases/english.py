@@ -120,7 +120,7 @@ PHRASES = Phrases(
         r"|(?:once|unless|as soon as|until|after) (?:you|your|we|the|it|that|i have|i've|i get|approved?)"
         r"|when(?:ever)? (?:you|your|needed|necessary|required|it's|the)"
         r"|(?<!check )(?<!see )(?<!verify )(?<!determine )(?<!confirm )(?<!out )if|if (?:needed|necessary"
-        r"|you (?:want|like|wish|need|agree|prefer))|with your (?:permission|approval|consent|confirmation|ok)"
+        r"|you (?:want|like|need|agree|prefer))|with your (?:permission|approval|consent|confirmation|ok)"
         r"|on your behalf|subject to|per your (?:approval|confirmation)|upon (?:your|approval|confirmation)"
         r"|let me know|would have|as needed|where needed|when needed)\b"
     ),

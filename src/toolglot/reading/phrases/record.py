@@ -17,7 +17,7 @@ class Phrases(Struct, frozen=True, kw_only=True):
     announcing: str
     """An opening in the first person and a verb, from the beginning of a clause ("I'll now read")."""
     before: str
-    """What refuses an announcement behind it: conditions, requests to the user, other speakers."""
+    """What refuses an announcement behind it: conditions, requests to the user."""
     behind: str
     """What refuses an announcement before it: later times, conditions, explanations."""
     verb_is_last: bool = False
