@@ -5,29 +5,46 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:lire|relire|vérifier|examiner|inspecter|voir|regarder|jeter un (?:\w+ )?(?:œil|oeil|coup d'œil"
-    r"|coup d'oeil)|consulter|chercher|rechercher|trouver|localiser|ouvrir|interroger|exécuter|lancer|relancer"
-    r"|tester|compiler|construire|déployer|démarrer|redémarrer|installer|désinstaller|réinstaller"
-    r"|mettre (?:à jour|en place|en œuvre)|actualiser|modifier|éditer|changer|corriger|réparer|ajuster|adapter"
-    r"|refactoriser|renommer|remplacer|réécrire|supprimer|effacer|retirer|nettoyer|créer|ajouter|insérer|écrire"
-    r"|rédiger|générer|implémenter|appliquer|configurer|activer|désactiver|éteindre|allumer|envoyer"
-    r"|enregistrer|sauvegarder|copier|déplacer|fusionner|annuler la|connecter|naviguer|explorer|enquêter|analyser"
-    r"|déboguer|comparer|compter|calculer|extraire|filtrer|convertir|planifier|réserver|lister|obtenir|récupérer"
-    r"|télécharger|essayer|réessayer|utiliser|procéder|valider|importer|exporter|faire (?:cela|ça|une|le|la|les)"
-    r"|effectuer|parcourir|tenter|commencer (?:par|à|avec))"
+    r"(?:lire|couper|fermer|partager|joindre|formater|augmenter|diminuer|réduire|élargir|affiner|restreindre"
+    r"|inviter|demander à la base|traduire|transcrire|étiqueter|classer|archiver|répondre au|transférer|cloner"
+    r"|synchroniser|compresser|décompresser|redimensionner|recalculer|refaire|préparer|compléter|verrouiller"
+    r"|déverrouiller|évaluer|identifier|isoler|tracer|arrêter le|baisser|monter|programmer|brancher|intégrer"
+    r"|connecter|raccorder|relier|rétablir|réinitialiser|renouveler|répéter|étudier|comprendre|régler|relire"
+    r"|rassembler|collecter|trier|grouper|publier|optimiser|migrer|restaurer|soumettre|afficher|imprimer|vérifier"
+    r"|examiner|inspecter|voir|regarder|jeter un (?:\w+ )?(?:œil|oeil|coup d'œil|coup d'oeil)|consulter|chercher"
+    r"|rechercher|trouver|localiser|ouvrir|interroger|exécuter|lancer|relancer|tester|compiler|construire|déployer"
+    r"|démarrer|redémarrer|installer|désinstaller|réinstaller|mettre (?:à jour|en place|en œuvre)|actualiser"
+    r"|modifier|éditer|changer|corriger|réparer|ajuster|adapter|refactoriser|renommer|remplacer|réécrire|supprimer"
+    r"|effacer|retirer|nettoyer|créer|ajouter|insérer|écrire|rédiger|générer|implémenter|appliquer|configurer"
+    r"|activer|désactiver|éteindre|allumer|envoyer|enregistrer|sauvegarder|copier|déplacer|fusionner|annuler la"
+    r"|connecter|naviguer|explorer|enquêter|analyser|déboguer|comparer|compter|calculer|extraire|filtrer|convertir"
+    r"|planifier|réserver|lister|obtenir|récupérer|télécharger|essayer|réessayer|utiliser(?=.*(?:outil|fonction"
+    r"|commande|recherche|api|script|□| pour ))|procéder|valider|importer|exporter|faire (?:cela|ça|(?:une"
+    r"|la) (?:recherche|requête|sauvegarde|copie|modification|mise à jour|correction)|les (?:modifications"
+    r"|changements|corrections|tests))|effectuer|parcourir|tenter|commencer (?:par|à|avec))"
 )
 _PRESENT = (
-    r"(?:lis|relis|vérifie|examine|regarde|consulte|cherche|recherche|ouvre|exécute|lance|relance|teste|compile"
-    r"|déploie|démarre|redémarre|installe|mets (?:à jour|en place)|modifie|change|corrige|répare|ajuste|adapte"
-    r"|renomme|remplace|supprime|efface|nettoie|crée|ajoute|écris|rédige|génère|applique|configure"
-    r"|active|désactive|éteins|allume|envoie|enregistre|copie|déplace|explore|analyse|compare|compte les|calcule"
-    r"|extrais|récupère|télécharge|essaie|réessaie|utilise l'outil|procède|effectue|m'occupe (?:de|maintenant|tout)"
-    r"|commence (?:par|à)|jette un)"
+    r"(?:lis|coupe|ferme|partage|formate|augmente|diminue|réduis|implémente|élargis|affine|traduis|prépare|complète"
+    r"|verrouille|programme (?:le|la|un|une)|réserve|liste les|convertis|filtre|identifie|localise|nettoie|remets"
+    r"|retire|réécris|branche|interroge|intègre|connecte|restaure|publie|trie|rassemble|parcours|étudie|inspecte"
+    r"|déplace|arrête le|règle|renouvelle|relis|vérifie|examine|regarde|consulte|cherche|recherche|ouvre|exécute"
+    r"|lance|relance|teste|compile|déploie|démarre|redémarre|installe|mets (?:à jour|en place)|modifie|change"
+    r"|corrige|répare|ajuste|adapte|renomme|remplace|supprime|efface|nettoie|crée|ajoute|écris|rédige|génère"
+    r"|applique|configure|active|désactive|éteins|allume|envoie|enregistre|copie|déplace|explore|analyse|compare"
+    r"|compte les|calcule|extrais|récupère|télécharge|essaie|réessaie|utilise l'outil|procède|effectue"
+    r"|m'occupe (?:de|maintenant|tout)|commence (?:par|à)|jette un)"
 )
 _ADVERB = (
     r"(?:maintenant|d'abord|tout d'abord|donc|aussi|également|ensuite|alors|immédiatement|tout de suite|à présent"
     r"|rapidement|simplement|directement|commencer par|procéder à|y|en|le|la|les|essayer de|puis|vite|désormais)"
 )
+_SAYING = (
+    r"(?:explique|résume|précise|montre|dis|pense|crois|suis|ai|sais|comprends|vois|connais|peux|veux|dois|vais"
+    r"|attends|reste|arrête|décris|réponds|espère|note|rappelle|laisse|donne|prends|remercie|garde|trouve|suppose"
+    r"|considère|préfère|souhaite|propose|suggère|recommande|conseille|présente|détaille|termine|conclus|passe"
+    r"|reviens|ajoute|aime|refuse|accepte|tiens|utilise|travaille|parle|cite|compte)"
+)
+"""Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 PHRASES = Phrases(
     leads=(
         r"(?:maintenant|d'abord|tout d'abord|ensuite|puis|alors|bon|bien|très bien|d'accord|ok|parfait|compris|et"
@@ -35,36 +52,48 @@ PHRASES = Phrases(
     ),
     joins=r"donc|alors|et|mais|puis|c'est pourquoi",
     announcing=(
-        rf"(?:(?:je vais|nous allons|on va|je m'apprête à) (?:{_ADVERB} ){{0,3}}(?:l'|les |le |la |y |en |vous "
+        rf"(?:je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:maintenant|tout de suite|à présent|d'abord) "
+        rf"|(?:maintenant|ensuite|d'abord|à présent),? je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:le|la|les|un"
+        rf"|une|ce|cette|ces|□)(?!\w)|je (?:charge|baisse|monte|diminue|augmente|convertis|rafraîchis|recharge"
+        rf"|débogue|clone|pousse|tire) (?:le|la|les|l'|un|une|ce|cette|ces|□)"
+        rf"|(?:laissez-moi|laisse-moi) (?:le |la |les |l')?(?:confirmer|charger|afficher|recharger|baisser"
+        rf"|reproduire)(?!\w)"
+        rf"|(?:je vais|nous allons|on va|je m'apprête à) (?:{_ADVERB} ){{0,3}}(?:l'|les |le |la |y |en |vous "
         rf"|te )?{_INFINITIVE}(?!\w)"
         rf"|(?:laissez-moi|laisse-moi|permettez-moi de|permettez-moi d'|permets-moi de"
         rf"|permets-moi d') ?(?:{_ADVERB} ){{0,2}}(?:l'|les |le |la |y )?{_INFINITIVE}(?!\w)"
         rf"|(?:je |j'|j'en |j'y |je l'|je le |je la |je les ){_PRESENT}(?!\w)"
-        r"|(?:regardons|vérifions|voyons|examinons|consultons|cherchons|ouvrons|lançons|exécutons|testons|lisons"
-        r"|analysons|commençons par|corrigeons|installons|explorons|listons)(?!\w))"
+        r"|(?:regardons|jetons un|vérifions|voyons|examinons|consultons|cherchons|ouvrons|lançons|exécutons|testons"
+        r"|lisons|analysons|commençons par|corrigeons|installons|explorons|listons)(?!\w))"
     ),
     before=(
-        r"\b(?:si|s'il|lorsque|quand|dès que|une fois|aussitôt|au besoin|en cas|sinon|à moins|après (?:votre|ton"
-        r"|que)|avec (?:votre|ton) accord|dites-moi|dis-moi|envoyez|envoie-moi|indiquez|indique-moi|donnez"
-        r"|donne-moi|confirmez|confirme|partagez|collez|veuillez|s'il vous plaît|supposons|disons|imaginons"
-        r"|vous (?:pouvez|devez|devriez|pourriez)|à l'avenir|désormais|dorénavant|demain|dit|écrit|par exemple"
-        r"|prenons)\b"
+        r"\b(?:si|s'il|sauf|sans (?:objection|réponse)|comment je|voici comment|avec votre|avec ton|lorsque|quand"
+        r"|dès que|une fois|aussitôt|au besoin|en cas|sinon|à moins|après (?:votre|ton|que)|avec (?:votre"
+        r"|ton) accord|dites-moi|dis-moi|envoyez|envoie-moi|indiquez|indique-moi|donnez|donne-moi|confirmez"
+        r"|confirme|partagez|collez|veuillez|s'il vous plaît|supposons|disons|imaginons|vous (?:pouvez|devez"
+        r"|devriez|pourriez)|à l'avenir|désormais|dorénavant|demain|dit|écrit|par exemple|prenons)\b"
     ),
     behind=(
-        r"\b(?:demain|plus tard|à l'avenir|toujours|chaque (?:fois|commit|jour|nuit|semaine)|quand (?:vous|tu)"
-        r"|lorsque (?:vous|tu)|si (?:vous|tu|nécessaire|besoin|cela vous)|dès que|une fois|un exemple|exemples"
-        r"|expliquer|résumer|préciser|jusqu'à ce que|après votre|prochaine fois|au besoin|pas|plus)\b"
+        r"\b(?:que (?:cela|ça|ce|le|la|les)|comment (?:cela|ça) (?:se|va)\w*|ce que je peux|souvent|d'habitude"
+        r"|généralement|habituellement|chaque matin|d'avis|être (?:clair|bref)|demain|(?:lundi|mardi|mercredi|jeudi"
+        r"|vendredi|samedi|dimanche)$|enfin|finalement|après (?:votre|ta|ton|confirmation)|les bases|plus tard"
+        r"|à l'avenir|toujours|chaque (?:fois|commit|jour|nuit|semaine)|quand (?:vous|tu)|lorsque (?:vous|tu)"
+        r"|si (?:vous|tu|nécessaire|besoin|cela vous)|dès que|une fois|un exemple|exemples|expliquer|résumer"
+        r"|préciser|jusqu'à ce que|après votre|prochaine fois|au besoin|pas|plus)\b"
+    ),
+    addressing=(
+        r"\b(?:dites-moi|dis-moi|dites-le-moi|envoyez|s'il (?:vous|te) plaît|veuillez|confirmez|voulez-vous|veux-tu"
+        r"|souhaitez-vous|pouvez-vous|peux-tu|faites-moi|si vous voulez|donnez-moi|indiquez)\b"
     ),
     waiting=(
         r"(?:un (?:instant|moment)(?:,? s'il (?:vous|te) plaît)?|(?:veuillez )?patientez?(?: un instant)?"
-        r"|une (?:seconde|minute))"
+        r"|une (?:seconde|minute)|(?:cela|ça) (?:me|nous|devrait|permettra)\b.+)"
     ),
     asking=(
         r"(?:(?:s'il (?:te|vous) plaît|stp|svp|maintenant|ensuite|puis|aussi|d'abord|ok|bien|merci|oui|bonjour"
-        r"|salut|et|alors|parfait)\b,? ){0,4}"
-        r"(?:(?:peux-tu|pouvez-vous|pourrais-tu|pourriez-vous|tu peux|vous pouvez) (?:me |m'|aussi )?|(?:je veux"
-        r"|je voudrais|j'aimerais|il faut|j'ai besoin) (?:que tu |que vous |de )?|aide-moi à |aidez-moi à |tu dois "
-        r"|vous devez )?"
+        r"|salut|et|alors|parfait)\b,? ){0,4}(?:(?:peux-tu|pouvez-vous|pourrais-tu|pourriez-vous|tu peux"
+        r"|vous pouvez) (?:me |m'|aussi )?|(?:je veux|je voudrais|j'aimerais|il faut|j'ai besoin) (?:que tu "
+        r"|que vous |de )?|aide-moi à |aidez-moi à |tu dois |vous devez )?"
         rf"(?:{_INFINITIVE}|{_PRESENT}|(?:lisez|vérifiez|regardez|consultez|cherchez|recherchez|ouvrez|exécutez"
         rf"|lancez|testez|compilez|déployez|démarrez|redémarrez|installez|mettez|mets|modifiez|changez|corrigez"
         rf"|réparez|ajustez|renommez|remplacez|supprimez|effacez|nettoyez|créez|ajoutez|écrivez|rédigez|générez"

@@ -5,65 +5,105 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:lesen|einlesen|prüfen|überprüfen|nachprüfen|ansehen|anschauen|nachsehen|nachschauen|untersuchen|durchsehen"
-    r"|öffnen|suchen|durchsuchen|finden|heraussuchen|abfragen|ausführen|starten|neu starten|testen|bauen"
-    r"|kompilieren|installieren|nachinstallieren|aktualisieren|ändern|bearbeiten|anpassen"
-    r"|korrigieren|beheben|reparieren|umbenennen|ersetzen|umschreiben|entfernen|löschen|aufräumen|leeren|erstellen"
-    r"|anlegen|hinzufügen|ergänzen|einfügen|schreiben|erzeugen|generieren|implementieren|umsetzen|anwenden"
-    r"|konfigurieren|einrichten|aktivieren|deaktivieren|ausschalten|einschalten|abspielen|senden|schicken|versenden"
-    r"|speichern|kopieren|verschieben|zusammenführen|zurücksetzen|verbinden|aufrufen|abrufen|recherchieren|erkunden"
-    r"|analysieren|debuggen|vergleichen|zählen|berechnen|auslesen|extrahieren|filtern|umwandeln|konvertieren|buchen"
-    r"|eintragen|auflisten|holen|herunterladen|hochladen|laden|versuchen|probieren|ausprobieren|verwenden|nutzen"
-    r"|ermitteln|herausfinden|beginnen|anfangen|fortfahren|vornehmen|durchführen|verschaffen|laufen lassen|werfen"
-    r"|machen)"
+    r"(?:lesen|drosseln|regeln|dimmen|stummschalten|abschalten|anschalten|umschalten|hochfahren|herunterfahren"
+    r"|schließen|abgleichen|validieren|teilen|anhängen|verschicken|einladen|eingrenzen|erweitern|verfeinern"
+    r"|übersetzen|markieren|einordnen|archivieren|weiterleiten|beantworten|klonen|synchronisieren|komprimieren"
+    r"|entpacken|neu berechnen|wiederherstellen|vorbereiten|vervollständigen|sperren|entsperren|bewerten"
+    r"|identifizieren|eingrenzen|nachverfolgen|importieren|exportieren|verbinden|einbinden|integrieren|entfernen"
+    r"|lokalisieren|scannen|erneuern|wiederholen|durchgehen|verstehen|sammeln|sortieren|gruppieren|umstellen"
+    r"|einstellen|einloggen|anmelden|abschicken|veröffentlichen|optimieren|migrieren|sichern|wiederherstellen"
+    r"|zusammenstellen|einlesen|prüfen|überprüfen|nachprüfen|ansehen|anschauen|nachsehen|nachschauen|untersuchen"
+    r"|durchsehen|öffnen|suchen|durchsuchen|finden|heraussuchen|abfragen|ausführen|starten|neu starten|testen|bauen"
+    r"|kompilieren|installieren|nachinstallieren|aktualisieren|ändern|bearbeiten|anpassen|korrigieren|beheben"
+    r"|reparieren|umbenennen|ersetzen|umschreiben|entfernen|löschen|aufräumen|leeren|erstellen|anlegen|hinzufügen"
+    r"|ergänzen|einfügen|schreiben|erzeugen|generieren|implementieren|umsetzen|anwenden|konfigurieren|einrichten"
+    r"|aktivieren|deaktivieren|ausschalten|einschalten|abspielen|senden|schicken|versenden|speichern|kopieren"
+    r"|verschieben|zusammenführen|zurücksetzen|verbinden|aufrufen|abrufen|recherchieren|erkunden|analysieren"
+    r"|debuggen|vergleichen|zählen|berechnen|auslesen|extrahieren|filtern|umwandeln|konvertieren|buchen|eintragen"
+    r"|auflisten|holen|herunterladen|hochladen|laden|versuchen|probieren|ausprobieren|verwenden|nutzen|ermitteln"
+    r"|herausfinden|beginnen|anfangen|fortfahren|vornehmen|durchführen|verschaffen|laufen lassen|werfen|machen)"
 )
 _PRESENT = (
-    r"(?:lese|prüfe|überprüfe|untersuche|öffne|suche|durchsuche|frage|führe|starte|teste|baue|kompiliere"
-    r"|installiere|aktualisiere|ändere|bearbeite|passe|korrigiere|behebe|repariere|benenne|ersetze|entferne|lösche"
-    r"|leere|erstelle|lege|füge|ergänze|schreibe|erzeuge|generiere|implementiere|wende|konfiguriere|richte"
-    r"|aktiviere|deaktiviere"
-    r"|schalte|spiele|sende|schicke|speichere|kopiere|verschiebe|setze|verbinde|rufe|recherchiere|erkunde"
-    r"|analysiere|vergleiche|zähle|berechne|extrahiere|filtere|konvertiere|buche|trage|liste|hole|lade|versuche"
-    r"|probiere|ermittle|beginne|fange|fahre|nehme|verschaffe|lasse|werfe einen|mache mich|schaue|schau|gucke"
-    r"|sehe (?:mir|nach|kurz|jetzt|zuerst|nun|das|die|den))"
+    r"(?:lade (?:die|den|das|alle)|dimme|verschicke|erweitere|verfeinere|übersetze|markiere|archiviere"
+    r"|beantworte die|klone|synchronisiere|komprimiere|entpacke|identifiziere|importiere|exportiere|integriere"
+    r"|scanne|sammle|sortiere|gruppiere|optimiere|migriere|erneuere|wiederhole|veröffentliche|lokalisiere|sperre"
+    r"|entsperre|drehe|stoppe|beende den|räume|lese|prüfe|überprüfe|untersuche|öffne|suche(?! noch)|durchsuche"
+    r"|starte|teste|baue|kompiliere|installiere|aktualisiere|ändere|bearbeite|korrigiere|behebe|repariere|ersetze"
+    r"|entferne|lösche|leere|erstelle|ergänze|schreibe|erzeuge|generiere|implementiere|konfiguriere|aktiviere"
+    r"|deaktiviere|sende|schicke|speichere|kopiere|verschiebe|verbinde|recherchiere|erkunde|analysiere|vergleiche"
+    r"|zähle|berechne|extrahiere|filtere|konvertiere|buche|liste|hole|versuche|probiere|ermittle|beginne|verschaffe"
+    r"|werfe einen|mache mich|sehe (?:mir|nach|kurz|jetzt|zuerst|nun|das|die|den))"
 )
+_SPLIT = (
+    r"(?:binde|schreibe|frage|führe|passe|benenne|lege|füge|wende|richte|schalte|spiele|setze|rufe|trage|nehme"
+    r"|fahre|lasse|schaue|schau|gucke|sehe|stelle|gehe|fange|lade|lese|logge|melde|probiere|drehe|mache)"
+)
+"""Verbs that need their second part, which ends the clause."""
+_PARTICLE = (
+    r"(?:stumm|leiser|lauter|her|zu|los|frei|weg|ab|an|auf|aus|durch|ein|fort|heraus|herunter|hinzu|hoch|nach|neu"
+    r"|um|vor|weiter|zurück|zusammen|herab|runter|laufen|ausführen)"
+)
+_SAYING = (
+    r"(?:erkläre|erläutere|fasse|zeige|sage|denke|glaube|meine|weiß|verstehe|kenne|habe|bin|werde|kann|möchte|will"
+    r"|warte|bleibe|höre|beende|mache|nenne|beschreibe|antworte|frage|hoffe|sehe|merke|erinnere|lasse|gebe|nehme"
+    r"|gehe|komme|freue|danke|behalte|beantworte|bitte|brauche|benötige|rate|empfehle|schlage|wünsche|halte|finde"
+    r"|stelle|behandle|verwende|nutze|arbeite|überlege|würde|könnte|hätte|wäre|liebe|mag|lerne|schließe|fühle"
+    r"|rechne|zähle|vermute|gehe|bevorzuge|stimme|akzeptiere|verzichte|erwarte|melde|verlasse|hätte)"
+)
+"""Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 PHRASES = Phrases(
     leads=(
         r"(?:jetzt|nun|zuerst|zunächst|dann|danach|anschließend|als nächstes|als erstes|im nächsten schritt|okay|ok"
         r"|gut|alles klar|verstanden|moment|und|aber|also|deshalb|daher|abschließend|noch|außerdem"
         r"|schritt \d+)(?:,? )"
     ),
-    joins=r"also|deshalb|daher|darum|und|aber|dann|jetzt|nun|danach|anschließend|zuerst|zunächst|noch",
+    joins=(
+        r"(?:den|die|das|diesen?|dieses) \S+|also|deshalb|daher|darum|und|aber|dann|jetzt|nun|danach|anschließend"
+        r"|zuerst|zunächst|noch"
+    ),
     announcing=(
-        rf"(?:(?:ich werde|werde ich|wir werden|werden wir) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)"
-        rf"|(?:lass|lassen sie|lasst) (?:mich|uns) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)"
-        rf"|ich {_PRESENT}(?!\w)|{_PRESENT} ich(?!\w)"
+        rf"(?:ich (?!{_SAYING}\b)\w{{3,}}e (?:jetzt|nun|gleich|sofort) "
+        rf"|(?:jetzt|nun|als nächstes|zuerst|zunächst) (?!{_SAYING}\b)\w{{3,}}e ich(?!\w)"
+        rf"|lass(?:en sie)? mich [^,:;]{{0,60}}?\b(?:bestätigen|ausgeben|laden|umwandeln|abgleichen|nachmessen"
+        rf"|einsehen)(?!\w)"
+        rf"|(?:ich werde|werde ich|wir werden|werden wir) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)"
+        rf"|(?:lass|lassen sie|lasst) (?:mich|uns) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)|ich {_PRESENT}(?!\w)"
+        rf"|{_PRESENT} ich(?!\w)"
+        rf"|(?:ich {_SPLIT}|{_SPLIT} ich)\b(?=[^,:;]* {_PARTICLE}(?!\w))"
         r"|(?:schauen|sehen) wir (?:uns|mal|nach|zuerst|zunächst)(?!\w)|(?:prüfen|öffnen|lesen|starten|suchen"
         r"|testen|beginnen|untersuchen|überprüfen) wir (?:jetzt|nun|zuerst|zunächst|mal|mit|erst|einmal|die|das"
         r"|den)(?!\w))"
     ),
     before=(
         r"\b(?:wenn|falls|sobald|bei bedarf|sofern|solange|nach (?:deiner|ihrer|der freigabe|eurer)|mit (?:deiner"
-        r"|ihrer) (?:erlaubnis|zustimmung)|bitte(?! warten| einen)|sag|sagen sie|schick|schicke mir|schicken sie"
-        r"|nenn|nennen sie|gib|geben sie|teile|teilen sie|bestätige|bestätigen sie|lade|laden sie|sende|antworte"
-        r"|angenommen|stell dir|du (?:kannst|solltest|musst)|sie (?:können|sollten|müssen)|würde|könnte"
-        r"|in zukunft|künftig|zukünftig|ab jetzt|ab sofort|von nun an|morgen|später|schreibt|sagt|zum beispiel"
-        r"|beispielsweise|gerne?|bevor|ansonsten|sonst)\b"
+        r"|ihrer) (?:erlaubnis|zustimmung)|(?<!moment )bitte(?! warten| einen)|sag|sagen sie|schick|schicke mir"
+        r"|schicken sie|nenn|nennen sie|gib|geben sie|teile|teilen sie|bestätige|bestätigen sie|lade|laden sie"
+        r"|sende|antworte|angenommen|stell dir|du (?:kannst|solltest|musst)|sie (?:können|sollten|müssen)|würde"
+        r"|könnte|in zukunft|künftig|zukünftig|ab jetzt|ab sofort|von nun an|morgen|später|schreibt|sagt"
+        r"|zum beispiel|beispielsweise|gerne?|bevor (?:du|sie|ihr)|so gehe ich vor|ohne einw[aä]nde|ansonsten"
+        r"|sonst)\b"
     ),
     behind=(
-        r"\b(?:nicht|kein\w*|nie|morgen|später|nachher|in zukunft|künftig|zukünftig|immer|stets|jedes mal|vor jedem"
-        r"|nach jedem|jede[nrs]? (?:tag|nacht|woche|commit)|wenn (?:du|sie|es|ihr)|falls|sobald|sofern|bei bedarf"
-        r"|gerne?|beispiel|beispiele|erklären|erläutern|zusammenfassen|wissen|mich (?:morgen|wieder)"
-        r"|nächste[ns]? (?:mal|woche)|bis (?:du|sie)|nachdem (?:du|sie)|auf deine|auf ihre|davon aus|stelle|wert"
-        r"|bereits|schon seit)\b"
+        r"\b(?:dass|daraus|oft|meist|meistens|normalerweise|üblicherweise|jeden morgen|wie es läuft|meine meinung"
+        r"|nicht|kein\w*|nie|am (?:mon|diens|donners|frei|sams|sonn)tag|am mittwoch|zum schluss|schließlich|zuletzt"
+        r"|am ende|nach (?:deiner|ihrer|eurer)|grundlagen|grundsätzlich|morgen|später|nachher|in zukunft|künftig"
+        r"|zukünftig|immer|stets|jedes mal|vor jedem|nach jedem|jede[nrs]? (?:tag|nacht|woche|commit)|wenn (?:du"
+        r"|sie|es|ihr)|falls|sobald|sofern|bei bedarf|gerne?|beispiel|beispiele|erklären|erläutern|zusammenfassen"
+        r"|wissen|mich (?:morgen|wieder)|nächste[ns]? (?:mal|woche)|bis (?:du|sie)|nachdem (?:du|sie)|auf deine"
+        r"|auf ihre|davon aus|bereits|schon seit)\b"
+    ),
+    addressing=(
+        r"\b(?:sag (?:mir|es|bescheid)|bitte|schick mir|teile? mir|nenn mir|bestätige|möchtest du|willst du"
+        r"|soll ich|kannst du|können sie|wenn du (?:willst|möchtest)|gib mir|melde dich)\b"
     ),
     waiting=(
         r"(?:(?:einen |kleinen )?(?:moment|augenblick)(?: bitte)?|bitte (?:warten|einen moment(?: geduld)?)|(?:das"
-        r"|dies) (?:kann|wird) (?:einen|kurz|etwas) .{0,30}dauern)"
+        r"|dies) (?:kann|wird) (?:einen|kurz|etwas) .{0,30}dauern|(?:das|dies|so) (?:sollte|zeigt|hilft|verrät"
+        r"|sehe ich|sehen wir)\b.+)"
     ),
     asking=(
-        r"(?:(?:bitte|jetzt|nun|dann|danach|auch|zuerst|ok|okay|gut|danke|ja|hallo|hi|und|also|super|mal)\b,? ){0,4}"
-        r"(?:(?:kannst|könntest|würdest|können|könnten|würden) (?:du"
+        r"(?:(?:bitte|jetzt|nun|dann|danach|auch|zuerst|ok|okay|gut|danke|ja|hallo|hi|und|also|super"
+        r"|mal)\b,? ){0,4}(?:(?:kannst|könntest|würdest|können|könnten|würden) (?:du"
         r"|sie) .{0,120}?\b(?:" + _INFINITIVE[3:] + r"(?!\w)|(?:ich (?:möchte|will), dass du|du sollst|hilf mir)\b"
         r"|(?:lies|prüfe?|überprüfe?|öffne|suche?|such mir|durchsuche|führe?|starte|teste|baue?|kompiliere"
         r"|installiere|aktualisiere|ändere?|bearbeite|passe?|korrigiere|behebe?|repariere|benenne|ersetze|entferne"

@@ -5,16 +5,23 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import Phrases
 
 _INFINITIVE = (
-    r"(?:ler|verificar|checar|conferir|examinar|inspecionar|ver|olhar|dar uma (?:\w+ )?olhada|buscar|procurar"
-    r"|pesquisar|abrir|consultar|executar|rodar|testar|compilar|construir|implantar|iniciar|reiniciar|instalar"
-    r"|desinstalar|atualizar|modificar|editar|alterar|mudar|corrigir|consertar"
-    r"|arrumar|reparar|ajustar|refatorar|renomear|substituir|reescrever|remover|excluir|apagar|deletar|limpar|criar"
-    r"|adicionar|inserir|escrever|gerar|implementar|aplicar|configurar|ativar|desativar|desligar|ligar|acender"
-    r"|tocar|enviar|mandar|salvar|guardar|copiar|mover|mesclar|reverter"
-    r"|conectar|navegar|acessar|investigar|explorar|analisar|depurar|comparar|contar|calcular|extrair|filtrar"
-    r"|converter|agendar|marcar|reservar|listar|obter|baixar|descarregar|carregar|subir|tentar|usar|utilizar"
-    r"|localizar|encontrar|descobrir|prosseguir|validar|importar|exportar|puxar|fazer (?:isso|a|o|uma|as|os|essa"
-    r"|esse))"
+    r"(?:ler|silenciar|fechar|pausar|compartilhar|anexar|formatar|regular|aumentar|diminuir|reduzir|ampliar|refinar"
+    r"|restringir|convidar|perguntar ao|traduzir|transcrever|registrar|etiquetar|classificar|arquivar|responder ao"
+    r"|encaminhar|clonar|sincronizar|comprimir|descompactar|redimensionar|recalcular|refazer|preparar|completar"
+    r"|redigir|bloquear|desbloquear|estudar|avaliar|identificar|isolar|rastrear|conectar|integrar|entender"
+    r"|compreender|revisar|rever|percorrer|passar (?:por|pelas|pelos|pela|pelo)|renovar|repetir|ordenar|agrupar"
+    r"|reunir|coletar|publicar|otimizar|migrar|restaurar|imprimir|verificar|checar|conferir|examinar|inspecionar"
+    r"|ver|olhar|dar uma (?:\w+ )?olhada|buscar|procurar|pesquisar|abrir|consultar|executar|rodar|testar|compilar"
+    r"|construir|implantar|iniciar|reiniciar|instalar|desinstalar|atualizar|modificar|editar|alterar|mudar|corrigir"
+    r"|consertar|arrumar|reparar|ajustar|refatorar|renomear|substituir|reescrever|remover|excluir|apagar|deletar"
+    r"|limpar|criar|adicionar|inserir|escrever|gerar|implementar|aplicar|configurar|ativar|desativar|desligar|ligar"
+    r"|acender|tocar|enviar|mandar|salvar|guardar|copiar|mover|mesclar|reverter|conectar|navegar|acessar|investigar"
+    r"|explorar|analisar|depurar|comparar|contar|calcular|extrair|filtrar|converter|agendar|marcar|reservar|listar"
+    r"|obter|baixar|descarregar|carregar|subir|tentar|(?:usar|utilizar)(?=.*(?:ferramenta|função|comando|busca|api"
+    r"|script|□| para ))|localizar|encontrar|descobrir|prosseguir|validar|importar|exportar|puxar|fazer (?:isso"
+    r"|(?:a|uma|essa) (?:busca|consulta|pesquisa|alteração|mudança|correção|cópia|chamada|verificação)|(?:o"
+    r"|um) (?:download|upload|commit|deploy|push|backup|ajuste|teste)|os ajustes|as (?:alterações|mudanças"
+    r"|correções)))"
 )
 _PRESENT = (
     r"(?:leio|verifico|confiro|examino|busco|procuro|abro|consulto|executo|rodo|testo|instalo|atualizo|edito|altero"
@@ -23,14 +30,22 @@ _PRESENT = (
 )
 _CLITIC = r"(?:-(?:lo|la|los|las|o|a|os|as))?"
 _VERB = (
-    rf"(?:{_INFINITIVE}(?!\w)|(?:criá|instalá|atualizá|verificá|corrigi|abri|lê|removê|apagá|executá|editá|testá"
-    rf"|adicioná|analisá|ajustá|alterá|buscá|excluí|configurá|enviá|salvá)-l[oa]s?"
+    rf"(?:{_INFINITIVE}(?!\w)|(?:criá|procurá|renová|revisá|movê|limpá|substituí|instalá|atualizá|verificá|corrigi"
+    rf"|abri|lê|removê|apagá|executá|editá|testá|adicioná|analisá|ajustá|alterá|buscá|excluí|configurá|enviá"
+    rf"|salvá)-l[oa]s?"
     r"|(?:começar|iniciar) (?:por|com|a|pelo|pela|lendo|listando|verificando|analisando|abrindo))"
 )
 _ADVERB = (
     r"(?:agora|primeiro|já|também|diretamente|rapidamente|então|logo|te|lhe|imediatamente|em seguida|começar a"
     r"|tentar|proceder a|passar a|o|a|os|as)"
 )
+_SAYING = (
+    r"(?:explico|resumo|esclareço|mostro|digo|penso|acho|creio|sou|estou|sei|entendo|compreendo|vejo|conheço|posso"
+    r"|quero|devo|vou|espero|fico|paro|descrevo|respondo|lembro|deixo|dou|tomo|agradeço|encontro|suponho|considero"
+    r"|prefiro|desejo|proponho|sugiro|recomendo|apresento|detalho|termino|passo|volto|tenho|preciso|faço|uso"
+    r"|utilizo|trabalho|falo|como|conto|aceito)"
+)
+"""Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 PHRASES = Phrases(
     leads=(
         r"(?:agora|primeiro|depois|então|em seguida|a seguir|ok|certo|bem|bom|claro|perfeito|entendido|e|mas"
@@ -38,36 +53,49 @@ PHRASES = Phrases(
     ),
     joins=r"então|por isso|portanto|assim|e|mas|eu",
     announcing=(
-        rf"(?:(?:vou|irei|vamos|estou indo) (?:{_ADVERB} ){{0,3}}{_VERB}{_CLITIC}(?!\w)"
+        rf"(?:(?:agora|em seguida|primeiro|a seguir),? (?:eu )?(?!{_SAYING}\b)\w{{3,}}o (?:o|a|os|as|um|uma|este"
+        rf"|esta|□)(?!\w)"
+        rf"|(?:deixe-me|deixa eu|deixe eu|permita-me) (?:confirmar|carregar|imprimir|reproduzir|recarregar|baixar"
+        rf"|subir|depurar)(?!\w)"
+        rf"|(?:vou|irei|vamos|estou indo) (?:{_ADVERB} ){{0,3}}{_VERB}{_CLITIC}(?!\w)"
         rf"|(?:deixe-me|deixa-me|deixe eu|deixa eu|deixa-me|permita-me|me deixe"
         rf"|me deixa) (?:{_ADVERB} ){{0,2}}{_VERB}{_CLITIC}(?!\w)"
-        rf"|(?:{_INFINITIVE}ei|começarei (?:por|com|a|lendo|listando|pelo|pela)|farei (?:isso|a|o|uma)|usarei"
-        rf"|obterei)(?!\w)"
+        rf"|(?:{_INFINITIVE}ei|começarei (?:por|com|a|lendo|listando|pelo|pela)|farei (?:isso|uma busca"
+        rf"|uma consulta|a alteração|a correção)|(?:usarei|utilizarei)(?=.*(?:ferramenta|função|comando|busca|api"
+        rf"|script|□| para ))|obterei)(?!\w)"
         rf"|(?:agora|já|agora mesmo) (?:eu )?{_PRESENT}(?!\w)|{_PRESENT}(?!\w)(?= .*\b(?:agora|já)\b)"
-        r"|(?:vejamos|verifiquemos|comecemos|analisemos|busquemos)(?!\w)"
-        r"|estou (?:lendo|verificando|buscando|abrindo|consultando|executando|rodando|instalando|atualizando"
-        r"|criando|analisando|baixando|procurando|pesquisando)\b(?=.*(?:\bagora\b|…|\.\.\.|:$)))"
+        r"|(?:vejamos|verifiquemos|comecemos|analisemos|busquemos)(?!\w)|estou (?:lendo|verificando|buscando"
+        r"|abrindo|consultando|executando|rodando|instalando|atualizando|criando|analisando|baixando|procurando"
+        r"|pesquisando)\b(?=.*(?:\bagora\b|…|\.\.\.|:$)))"
     ),
     before=(
-        r"\b(?:se|quando|assim que|uma vez|logo que|caso|se necessário|a menos|até que|depois que|após (?:a sua|sua"
-        r"|o seu|seu)|com (?:a )?sua (?:permissão|aprovação)|diga|me diga|envie|me envie|mande|me mande|me passe"
-        r"|confirme|compartilhe|informe|por favor|cole|suponha|suponhamos|digamos|imagine|você (?:pode|deve|deveria"
-        r"|poderia)|no futuro|de agora em diante|a partir de agora|amanhã|diz|escreve|escreveu|por exemplo)\b"
+        r"\b(?:se|depois d[oa] seu|depois da sua|após o seu|salvo|exceto|com a sua|com sua|quando|assim que|uma vez"
+        r"|logo que|caso|se necessário|a menos|até que|depois que|após (?:a sua|sua|o seu|seu)"
+        r"|com (?:a )?sua (?:permissão|aprovação)|diga|me diga|envie|me envie|mande|me mande|me passe|confirme"
+        r"|compartilhe|informe|por favor|cole|suponha|suponhamos|digamos|imagine|você (?:pode|deve|deveria|poderia)"
+        r"|no futuro|de agora em diante|a partir de agora|amanhã|diz|escreve|escreveu|por exemplo)\b"
     ),
     behind=(
-        r"\b(?:amanhã|mais tarde|depois que|no futuro|sempre|cada (?:vez|commit|dia|noite|semana)|toda vez"
-        r"|quando (?:você|quiser|me|estiver|for)|se (?:quiser|você|for|necessário|preferir|precisar)|assim que"
-        r"|um exemplo|exemplos|explicar|resumir|esclarecer|até que|após a sua|próxima vez|caso)\b"
+        r"\b(?:que (?:isso|isto|só|o|a)|como (?:fica|vai|está)\w*|o que posso|ver se posso|frequentemente"
+        r"|normalmente|geralmente|toda manhã|todo dia|de ideia|ser (?:claro|breve)|amanhã|na (?:segunda|terça"
+        r"|quarta|quinta|sexta)|no (?:sábado|domingo)|segunda-feira|sexta-feira|por fim|no final|finalmente"
+        r"|depois da sua|após sua|básico|mais tarde|depois que|no futuro|sempre|cada (?:vez|commit|dia|noite"
+        r"|semana)|toda vez|quando (?:você|quiser|me|estiver|for)|se (?:quiser|você|for|necessário|preferir"
+        r"|precisar)|assim que|um exemplo|exemplos|explicar|resumir|esclarecer|até que|após a sua|próxima vez"
+        r"|caso)\b"
+    ),
+    addressing=(
+        r"\b(?:me diga|diga|me avise|avise|me envie|envie|por favor|confirme|você pode|quer que|prefere|se quiser"
+        r"|me passe|compartilhe)\b"
     ),
     waiting=(
         r"(?:(?:só )?um (?:momento|segundo|instante|minuto)(?:,? por favor)?"
-        r"|(?:por favor,? )?aguarde(?: um momento)?|já volto)"
+        r"|(?:por favor,? )?aguarde(?: um momento)?|já volto|(?:isso|assim) (?:me|nos|deve|vai)\b.+)"
     ),
     asking=(
         r"(?:(?:por favor|agora|depois|também|primeiro|ok|certo|obrigado|obrigada|sim|olá|oi|e|então|só"
-        r"|perfeito)\b,? ){0,4}"
-        r"(?:(?:você )?(?:pode|poderia|consegue) |(?:quero|preciso|gostaria) (?:que você |de )?|me ajude a "
-        r"|tem que |precisa |vamos )?"
+        r"|perfeito)\b,? ){0,4}(?:(?:você )?(?:pode|poderia|consegue) |(?:quero|preciso|gostaria) (?:que você "
+        r"|de )?|me ajude a |tem que |precisa |vamos )?"
         rf"(?:{_INFINITIVE}(?:-(?:o|a|os|as|me))?|(?:leia|verifique|confira|cheque|busque|procure|pesquise|abra"
         rf"|consulte|execute|rode|teste|compile|inicie|reinicie|instale|atualize|modifique|edite|altere|mude"
         rf"|corrija|conserte|arrume|ajuste|renomeie|substitua|remova|exclua|apague|delete|limpe|crie|adicione"

@@ -10,17 +10,22 @@ class Phrases(Struct, frozen=True, kw_only=True):
     a model does with a tool. Verbs of explaining, waiting, offering or remembering stay out."""
 
     leads: str
-    """Words before an announcement that do not change it ("now, "), with their separator."""
+    """Words before an announcement that do not change it ("now, "), with their separator. Empty in languages in which
+    an announcement may begin anywhere in a sentence."""
     joins: str
     """Words that begin a clause inside a sentence ("so")."""
     announcing: str
     """An opening in the first person and a verb, from the beginning of a clause ("I'll now read")."""
     before: str
-    """What refuses an announcement behind it: conditions, requests to the user, other speakers."""
+    """What refuses an announcement behind it: conditions, requests to the user."""
     behind: str
     """What refuses an announcement before it: later times, conditions, explanations."""
+    verb_is_last: bool = False
+    """Whether the announcing verb ends the sentence, so that ``behind`` applies to all of it."""
+    addressing: str
+    """What refuses an announcement in the next sentence: a request or a question to the user."""
     waiting: str
-    """A whole last sentence that only asks for patience; the sentence before it counts."""
+    """A whole last sentence that asks for patience or gives the purpose; the sentence before it counts."""
     asking: str
     """The beginning of a clause in which a user asks for something to be done."""
     declining: str
