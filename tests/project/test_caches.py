@@ -94,7 +94,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "reading.dialect_index:self.commitment": (1024, "the marks that commit to a dialect"),
     "reading.dialect_index:self.select": (4096, "the dialects that a mark may start"),
     "reading.reader:dialect_index": (ALL, "the index of all dialects"),
-    "server.access:check_origin": (256, "accepted Host and Origin headers"),
+    "server.admission:check_origin": (256, "accepted Host and Origin headers"),
     "server.app:normalize_path": (256, "request paths without a repeated prefix"),
     "server.http_request:format_head_start": (64, "starts of response heads"),
     "server.http_request:split_target": (256, "parsed request targets"),

@@ -44,8 +44,7 @@ from toolglot.gateway.sessions.chats import ChatIndex
 from toolglot.gateway.sessions.kept_values import KeptValues
 from toolglot.gateway.sessions.ttl_store import Lookup
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
-from toolglot.server.access import Access, find_key
-from toolglot.server.admission import Admission
+from toolglot.server.admission import Access, Admission, find_key
 from toolglot.server.http_request import JSON_TYPE, Request, Response
 from toolglot.server.queries import Queries
 from toolglot.server.responder import REQUEST_ID, Responder
@@ -156,7 +155,7 @@ class Gateway:
         """Answer any request; errors are encoded in the client's wire."""
         request.id, request.key = identify(request, self.source), find_key(request)
         request.path = normalize_path(request.path)
-        (answer, wire), request.path_params = self.router.find(request.method, request.path)
+        (answer, wire), request.path_params = self.router[request.method, request.path]
         try:
             return await answer(request)
         except ToolglotError as error:
@@ -292,8 +291,8 @@ class Gateway:
         if it depends on them."""
         path = {**request.query, **request.path_params}
         kept, lookup = self.kept, Lookup() if self.kept is not None else None
-        owner = self.access.owner(request)
-        incoming = IncomingRequest(wire, body, recorder, path, mode, request.key, request.headers, owner, lookup)
+        given = request.key, request.headers, recorder.owner
+        incoming = IncomingRequest(wire, body, recorder, path, mode, *given, lookup)
         large = len(body) >= offload.LARGE_REQUEST
         prepared = partial(prepare_with_tools if large else prepare, incoming, self.context)
         for _ in range(MAX_PREPARATIONS):
