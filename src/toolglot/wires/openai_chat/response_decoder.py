@@ -45,7 +45,7 @@ from toolglot.wires.openai_chat.response_schema import (
     decode,
 )
 from toolglot.wires.protocol import DecodedResponse
-from toolglot.wires.sse import EventStream
+from toolglot.wires.sse import BLANK, DATA, EventStream
 
 DONE = b"[DONE]"
 CUT = {"length", "content_filter"}
@@ -244,8 +244,13 @@ class StreamDecoder(PayloadDecoder):
             if events_read is not None:
                 return events_read
         events: list[Event] = []
-        calls = len(self.calls)
-        for data in self.stream.feed(piece):
+        calls, stream = len(self.calls), self.stream
+        usual = piece[:6] == DATA and piece[-2:] == BLANK and piece.count(b"\n") == 2
+        if usual and not (stream.waiting or stream.after_return) and b"\r" not in piece:
+            payloads = [piece[6:-2]]
+        else:
+            payloads = stream.feed(piece)
+        for data in payloads:
             if data[:1] == b"{" and not self.over:
                 self.read(data, events)
             else:
