@@ -126,7 +126,8 @@ class StateMachine:
             if not self.line_start or source.pos == len(source.text):
                 yield from self.pass_text(ahead)
             ahead = (yield from self.inspect()) if source.pos < len(source.text) else 0
-        self.deferred.end(source.truncated)
+        if self.deferred.blocks:
+            self.deferred.end(source.truncated)
         self.buffer.finish()
 
     def pass_text(self, ahead: int) -> Steps[None]:
@@ -433,7 +434,7 @@ class StateMachine:
         source = self.source
         bare = header in BARE_JSON
         last = bare or (header in AMBIGUOUS and self.tail != "")
-        if self.deferred.is_superseded(self.thinking):
+        if self.deferred.blocks and self.deferred.is_superseded(self.thinking):
             self.deferred.discard()
         start = source.here
         self.is_example = False
@@ -448,7 +449,8 @@ class StateMachine:
             self.tail = introduction  # it introduces the next call too, if nothing is between them
             return True
         self.line_start = True
-        if not self.deferred.defer(block, self.thinking, last or block.alone):
+        held = self.thinking or block.held
+        if not (held and self.deferred.defer(block, self.thinking, last or block.alone)):
             block.truncate_if_cut(source.truncated)
             if self.deferred.blocks:
                 self.deferred.accept()
