@@ -15,7 +15,7 @@ from toolglot.gateway.capabilities.workarounds import adapt_reasoning, enforce_c
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT
 from toolglot.gateway.sessions.kept_reasoning import Keeping, find_turn, restore
 from toolglot.gateway.sessions.recognition import make_chat_turn
-from toolglot.gateway.tool_results import match_results
+from toolglot.gateway.tool_results import CALLING_ROLES, match_results
 from toolglot.prompting.conversation import PromptedConversation, render_as_text
 from toolglot.prompting.few_shot import render_for_small_model
 from toolglot.wires.translation import rename_tools
@@ -129,10 +129,11 @@ def _list_readable(exchange: Exchange, sent: tuple[Tool, ...]) -> tuple[Tool, ..
 
 def _match_results(exchange: Exchange, conversation: Conversation) -> Conversation:
     """The conversation with every tool result tied to its call, and with mapped tools if there is a mapping."""
-    messages, notes = match_results(conversation.messages, exchange.source.new_call_id)
-    exchange.recorder.notes += notes
-    if messages != conversation.messages:
-        conversation = replace(conversation, messages=messages)
+    if any([message.role in CALLING_ROLES for message in conversation.messages]):
+        messages, notes = match_results(conversation.messages, exchange.source.new_call_id)
+        exchange.recorder.notes += notes
+        if messages != conversation.messages:
+            conversation = replace(conversation, messages=messages)
     if exchange.mapping:
         conversation = exchange.mapping.map_request(conversation, exchange.recorder.notes)
         exchange.choice = conversation.choice

@@ -24,8 +24,8 @@ from toolglot.core.options import Options
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.context import GatewayContext, IncomingRequest
 from toolglot.gateway.delivery import Delivery, DeliveryPlan, EventDelivery
+from toolglot.gateway.dry_run import DryRun
 from toolglot.gateway.exchange import Exchange, Prepared, prepare
-from toolglot.gateway.experiment import DryRun
 from toolglot.gateway.outcomes import describe_failure, find_emptiness, redact_failure
 from toolglot.gateway.routing import NATIVE, RELAY, Route, takes_one_call
 from toolglot.gateway.sessions.kept_reasoning import ReasoningCollector

@@ -316,12 +316,9 @@ class Gateway:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity"}
         if request_id:
             headers[REQUEST_ID] = request_id
-        key = upstream.api_key.reveal()
-        if not (key or upstream.cookies or self.access.keys.required):
-            key = client_key
-        if key:
-            headers |= all_wires()[upstream.wire].authorize(key)
-        return {**headers, **upstream.own_headers}
+        if client_key and upstream.takes_client_key and not self.access.keys.required:
+            headers |= all_wires()[upstream.wire].authorize(client_key)
+        return {**headers, **upstream.key_headers, **upstream.own_headers}
 
     async def answer_extra(self, extra: ExtraEndpoint, request: Request) -> Response:
         body = await request.read()

@@ -387,7 +387,8 @@ class RequestRecorder(msgspec.Struct):
     def end_attempt(self, error: str) -> None:
         """The request to the upstream failed, and another one follows."""
         now = self.clock()
-        self.attempts.append(self._describe_attempt(*self.clean(self.upstream, error), now))
+        upstream, error = self.clean(self.upstream, error)
+        self.attempts.append(self._describe_attempt(upstream, error, now))
         self.attempt_began = now
 
     def _describe_attempt(self, upstream: str, error: str, now: float) -> Attempt:
