@@ -177,7 +177,7 @@ def list_quotable(messages: Iterable[Message]) -> Iterator[str]:
     """
     for message in messages:
         if message.role == "user":
-            yield message.text
+            yield "".join([part.text for part in message.parts if isinstance(part, Text)])
         elif message.role == "tool":
             for result in message.parts:
                 if isinstance(result, ToolResult):

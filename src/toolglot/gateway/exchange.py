@@ -265,6 +265,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         return route
     session = session if route.client else None
     route = experiment.enter(route)
+    may_use_text = route.can_fall_back and experiment.admits(XML if session else READING)
     wire, upstream_wire = request.wire, all_wires()[route.upstream.wire]
     exchange = Exchange(
         wire,
@@ -285,14 +286,14 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         session_turn=recognise(request, conversation, route, context) if context.chain_secret else None,
         choice=conversation.choice,
         tools=session.tools if session else conversation.tools,
+        may_use_text=may_use_text,
     )
     _record_route(exchange)
     conversation = _cross_wires(exchange, conversation)
-    exchange.may_use_text = route.can_fall_back and experiment.admits(XML if session else READING)
     exchange.upstream_body = request_encoding.encode(exchange, conversation, body)
     if _misses_values(request):
         return ValuesNeeded.VALUES_NEEDED
-    if exchange.may_use_text or request_encoding.may_lack_reasoning(exchange, conversation):
+    if may_use_text or (exchange.keeping.unsigned and request_encoding.may_lack_reasoning(exchange, conversation)):
         exchange.fallback = conversation
     exchange.quotations = _find_quotations(exchange, conversation)
     recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)

@@ -183,9 +183,9 @@ def _choose_keeping(exchange: Exchange) -> Keeping:
 
 
 def may_lack_reasoning(exchange: Exchange, conversation: Conversation) -> bool:
-    """Whether the upstream may refuse a request because the client has dropped reasoning that is known here."""
+    """Whether the upstream, whose reasoning is kept, may refuse a request because the client has dropped it."""
     keeping = exchange.keeping
-    return keeping.unsigned and not keeping.returned and any(message.calls for message in conversation.messages)
+    return not keeping.returned and any(message.calls for message in conversation.messages)
 
 
 def encode_with_reasoning(exchange: Exchange, conversation: Conversation) -> bool:

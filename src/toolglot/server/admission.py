@@ -38,36 +38,25 @@ class Access:
     def __init__(self, keys: ClientKeys) -> None:
         self.keys = keys
 
-    def check(self, request: Request) -> None:
-        """Raise AuthenticationError if the gateway has client keys and the request presents none of them, OriginError
-        if it has none and a web page may have sent the request."""
+    def check(self, request: Request) -> bytes:
+        """The owner of what a request stores. Raises: AuthenticationError if the gateway has client keys and the
+        request presents none of them, OriginError if it has none and a web page may have sent the request."""
         if not self.keys.required:
             given = request.headers.get
             check_origin(given("host", ""), given("origin", ""), given("sec-fetch-site", ""))
-        elif not self.keys.admit(request.key):
+            return NO_OWNER
+        if not self.keys.admit(request.key):
             raise AuthenticationError("No valid API key was presented." if request.key else "An API key is needed.")
+        return owner_of(request.key)
 
     def check_origin(self, request: Request) -> None:
         """Raise OriginError if the gateway has no client keys and a web page may have sent the request."""
         if not self.keys.required:
             self.check(request)
 
-    def owner(self, request: Request) -> bytes:
-        """The owner of what a request with access stores."""
-        return owner_of(request.key) if self.keys.required else NO_OWNER
-
     def visible_owner(self, request: Request) -> bytes | None:
-        """The owner whose rows a request may see; None for all."""
-        return self.owner(request) if self.keys.required else None
-
-
-def find_key(request: Request) -> str:
-    """The key that a client presents: in the header of any wire, or in the query."""
-    headers = request.headers
-    if key := headers.get("x-api-key") or headers.get("x-goog-api-key"):
-        return key
-    scheme, _, bearer = headers.get("authorization", "").partition(" ")
-    return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
+        """The owner whose rows a request with access may see; None for all."""
+        return owner_of(request.key) if self.keys.required else None
 
 
 @lru_cache(maxsize=256)

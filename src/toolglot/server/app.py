@@ -44,7 +44,7 @@ from toolglot.gateway.sessions.chats import ChatIndex
 from toolglot.gateway.sessions.kept_values import KeptValues
 from toolglot.gateway.sessions.ttl_store import Lookup
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
-from toolglot.server.admission import Access, Admission, find_key
+from toolglot.server.admission import Access, Admission
 from toolglot.server.http_request import JSON_TYPE, Request, Response
 from toolglot.server.queries import Queries
 from toolglot.server.responder import REQUEST_ID, Responder
@@ -199,8 +199,7 @@ class Gateway:
         recorder = self.telemetry.begin(request.id, wire.name, REFUSED_OWNER, request.key)
         status, body, entered = 500, b"", False
         try:
-            self.access.check(request)
-            recorder.owner = self.access.owner(request)
+            recorder.owner = self.access.check(request)
             self.admission.check_rate(request.key if self.access.keys.required else "")
             body = await request.read()
             if not self.admission.try_enter():
@@ -421,6 +420,15 @@ def identify(request: Request, source: Source) -> str:
     """The request id that the client sent, or a new one."""
     given = request.headers.get(REQUEST_ID)
     return given if given and len(given) <= 200 and given.isprintable() else f"req_{source.token()}"
+
+
+def find_key(request: Request) -> str:
+    """The key that a client presents: in the header of any wire, or in the query."""
+    headers = request.headers
+    if key := headers.get("x-api-key") or headers.get("x-goog-api-key"):
+        return key
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
 
 
 def note_error(recorder: RequestRecorder, error: ToolglotError, wire: Wire) -> int:

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
+from http import HTTPStatus
 from time import time
 from typing import Final, TypeVar
 
@@ -225,7 +226,7 @@ class Metrics:
     def compare(self, record: Record, transformation: str, arm: str) -> None:
         """Count what one transformation did, or would have done in a dry run."""
         group = transformation, arm
-        if record.answered:
+        if record.status < HTTPStatus.BAD_REQUEST:  # the client got an answer instead of an error
             self.answers[group].total += 1
         for complaint in record.complaints:
             self.complaints[*group, complaint].total += 1

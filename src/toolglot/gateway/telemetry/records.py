@@ -122,11 +122,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     attempts: tuple[Attempt, ...] = ()
     """The requests to upstreams, in order."""
 
-    @property
-    def answered(self) -> bool:
-        """Whether the client got an answer instead of an error."""
-        return self.status < 400
-
     def __str__(self) -> str:
         """One line of JSON."""
         return msgspec.json.encode(self).decode()
