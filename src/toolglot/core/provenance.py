@@ -225,8 +225,7 @@ class _Search:
         return ""
 
     def is_marked(self, text: str) -> bool:
-        text = text.lower()
-        return any(mark in text for mark in self.marks)
+        return any(map(text.lower().__contains__, self.marks))
 
 
 def _make_call_test(normal: str) -> Callable[[str], bool]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from toolglot.clients.toolsets import ResponseMapper
@@ -171,8 +172,8 @@ def open_steps(exchange: Exchange, streamed: bool) -> list[ResponseStep]:
     if exchange.guards:
         steps.append(ArgumentEscaper(exchange.guards, exchange.client_request.conversation.model, notes))
     if exchange.turn_key is not None:
-        kept = exchange.client_state.open_reasoning(exchange.route.upstream.base_url)
-        steps.append(ReasoningCollector(kept, exchange.turn_key, exchange.keeping))
+        open_store = partial(exchange.client_state.open_reasoning, exchange.route.upstream.base_url)
+        steps.append(ReasoningCollector(open_store, exchange.turn_key, exchange.keeping))
     if exchange.chat_turn is not None:
         steps.append(exchange.chat_turn.answer)
     return steps

@@ -205,7 +205,8 @@ class Gateway:
             if not self.admission.try_enter():
                 await self.admission.enter()
             entered = True
-            self.telemetry.body(recorder, "request", body)
+            if recorder.body is not None:
+                self.telemetry.body(recorder, "request", body)
             mode = request.headers.get("x-toolglot-mode", "")
             exchange = await self.open_exchange(wire, body, request, recorder, mode)
             body = b""
@@ -275,7 +276,8 @@ class Gateway:
         forwarded = exchange.wire.forwarded_headers
         if forwarded and exchange.same_wire:
             headers = {name: request.headers[name] for name in forwarded if name in request.headers} | headers
-        self.telemetry.body(exchange.recorder, "upstream_request", exchange.upstream_body)
+        if exchange.recorder.body is not None:
+            self.telemetry.body(exchange.recorder, "upstream_request", exchange.upstream_body)
         async with self.pool.send(
             "POST", exchange.address, upstream, headers, exchange.take_upstream_body()
         ) as received:

@@ -373,7 +373,7 @@ class RequestRecorder(msgspec.Struct):
     def clean(self, *texts: str) -> tuple[str, ...]:
         """Texts that clients, models or upstreams chose: short, printable and without the client's key and the secrets
         of all upstreams."""
-        secrets = (*self.own_secrets, *self.known_secrets)
+        secrets = self.known_secrets if len(self.key) < SECRET_LENGTH else (self.key, *self.known_secrets)
         joined = "\0".join(texts)
         if [secret for secret in secrets if secret in joined]:
             texts = tuple([mask(text, secrets) for text in texts])
