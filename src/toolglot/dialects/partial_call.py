@@ -312,7 +312,7 @@ class PartialCall(StreamedArguments):
         if not self._passes_options(block.options):
             return
         if not block.answer.started:
-            block.answer.first_call = block.buffer.held_whitespace, self.start
+            block.answer.first_call = "".join(block.buffer.whitespace), self.start
         self.index = block.answer.started
         block.answer.started += 1
         self.live = True

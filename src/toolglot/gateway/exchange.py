@@ -255,7 +255,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     recorder.model = conversation.model
     if len(conversation.messages) > 1:  # a first message cannot be a complaint
         recorder.complaints = find_complaints(conversation.messages)
-    experiment = Experiment(settings.rollout_now, conversation, recorder)
+    experiment = Experiment(settings.live.rollout or settings.planned, conversation, recorder)
     session = None
     if not conversation.tools:  # XML clients describe theirs in the prompt
         session = detect_session(conversation, request.headers, settings.clients.xml)

@@ -187,7 +187,8 @@ def choose_route(
     ``mode`` is the mode that the request itself asks for, if any; ``client`` is the profile of an XML client.
     Raises: RequestError if the mode is unknown or the request offers too many tools.
     """
-    model, upstream = settings.model_for(conversation.model)
+    name = conversation.model
+    model, upstream = settings.known_models.get(name) or settings.model_for(name)
     mode = _choose_mode(mode, model, upstream, settings)
     detected = mode != "off" and not client and _asks_for_tools(conversation, settings)
     mode = "native" if detected else mode

@@ -175,12 +175,7 @@ class Reader:
         """
         source, buffer, machine = self._source, self._buffer, self._machine
         unread = source.left or source.pos < len(source.text)
-        if (
-            not (unread or buffer.held_whitespace)
-            or source.is_kept
-            or machine.region is not None
-            or machine.deferred.blocks
-        ):
+        if not (unread or buffer.whitespace) or source.is_kept or machine.region is not None or machine.deferred.blocks:
             return []
         if rest := source.take_rest():
             machine.emit_text(rest)

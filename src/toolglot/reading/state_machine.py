@@ -122,7 +122,7 @@ class StateMachine:
     def run(self) -> Steps[None]:
         source = self.source
         ahead = 0
-        while not source.at_end:
+        while not (source.final and source.pos >= len(source.text)):
             if not self.line_start or source.pos == len(source.text):
                 yield from self.pass_text(ahead)
             ahead = (yield from self.inspect()) if source.pos < len(source.text) else 0
@@ -436,7 +436,7 @@ class StateMachine:
         last = bare or (header in AMBIGUOUS and self.tail != "")
         if self.deferred.blocks and self.deferred.is_superseded(self.thinking):
             self.deferred.discard()
-        start = source.here
+        start = source.offset + source.pos
         self.is_example = False
         block = self.blocks.begin(wrap, partial(self.must_defer, wrap, header), self.line_start, self.is_introduced)
         taken = yield from self.blocks.read(block, wrap, header)
