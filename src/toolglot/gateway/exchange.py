@@ -253,12 +253,8 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     client_request = _decode(request, body, settings)
     conversation = client_request.conversation
     recorder.model = conversation.model
-    if len(conversation.messages) > 1:  # a first message cannot be a complaint
-        recorder.complaints = find_complaints(conversation.messages)
     experiment = Experiment(settings.live.rollout or settings.planned, conversation, recorder)
-    session = None
-    if not conversation.tools:  # XML clients describe theirs in the prompt
-        session = detect_session(conversation, request.headers, settings.clients.xml)
+    session = _examine_client(request, conversation, settings)
     client = session.profile if session else ""
     route = choose_route(conversation, settings, context.capabilities, request.mode, client)
     if isinstance(route, CapabilitiesUnknown):
@@ -293,8 +289,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     exchange.upstream_body = request_encoding.encode(exchange, conversation, body)
     if _misses_values(request):
         return ValuesNeeded.VALUES_NEEDED
-    if may_use_text or (exchange.keeping.unsigned and request_encoding.may_lack_reasoning(exchange, conversation)):
-        exchange.fallback = conversation
+    _keep_fallback(exchange, conversation)
     exchange.quotations = _find_quotations(exchange, conversation)
     recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)
     if client_request.may_be_referenced:
@@ -328,6 +323,22 @@ def _decode(request: IncomingRequest, body: bytes, settings: Settings) -> Client
     if len(conversation.messages) > settings.limits.messages:
         raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
     return decoded
+
+
+def _examine_client(request: IncomingRequest, conversation: Conversation, settings: Settings) -> XmlSession | None:
+    """Record what the client complains about. Returns the session of an XML client."""
+    if len(conversation.messages) > 1:  # a first message cannot be a complaint
+        request.recorder.complaints = find_complaints(conversation.messages)
+    if conversation.tools:  # XML clients describe theirs in the prompt
+        return None
+    return detect_session(conversation, request.headers, settings.clients.xml)
+
+
+def _keep_fallback(exchange: Exchange, conversation: Conversation) -> None:
+    """Keep the conversation if it may have to be sent again: as text, or with reasoning."""
+    lacking = exchange.keeping.unsigned and request_encoding.may_lack_reasoning(exchange, conversation)
+    if exchange.may_use_text or lacking:
+        exchange.fallback = conversation
 
 
 def _record_route(exchange: Exchange) -> None:

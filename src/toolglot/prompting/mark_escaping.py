@@ -125,9 +125,7 @@ class MarkEscaper:
     def _search(self, text: str) -> array[int]:
         """The positions of all marks, from left to right, without marks that begin inside another."""
         positions = array("Q")
-        plain = text.replace("\\", "") if "\\" in text else text
-        named = self._named.find(text) if any([name in plain for name in self._names]) else ()
-        spans = sorted([*named, *self._find_floating(text)])
+        spans = sorted([*self._find_named(text), *self._find_floating(text)])
         at, next_span = 0, 0
         found = self._pattern.search(text) if len(text) <= WINDOW else search(self._pattern, text)
         while True:
@@ -146,6 +144,11 @@ class MarkEscaper:
                 return positions
             if found is not None and found.start() < at:
                 found = search(self._pattern, text, at)
+
+    def _find_named(self, text: str) -> Iterable[Span]:
+        """Calls that only the tool name gives away."""
+        plain = text.replace("\\", "") if "\\" in text else text
+        return self._named.find(text) if any([name in plain for name in self._names]) else ()
 
     def _find_floating(self, text: str) -> Iterator[Span]:
         """Marks that begin with optional whitespace."""

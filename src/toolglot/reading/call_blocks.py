@@ -230,9 +230,7 @@ class CallBlockReader:
         calls = 0
         noise = (yield from self._pass_known_noise(wrap)) if self.noise else 0
         while True:
-            head = source.text[source.pos : source.pos + 1]
-            if not head or head.isspace():
-                head = yield from source.skip_blanks()
+            head = yield from source.skip_blanks()
             if calls and (yield from self._is_closed(wrap)):
                 return (yield from self._is_whole(block, wrap))
             if head == "#" and (yield from self._skip_remark(wrap)):
