@@ -77,7 +77,7 @@ def test_without_the_rule_it_would(
     host: str, target: str, policy: str, keyless: Sites, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the page tries is known to work where nothing refuses it."""
-    monkeypatch.setattr("toolglot.server.access.check_origin", lambda *headers: None)
+    monkeypatch.setattr("toolglot.server.admission.check_origin", lambda *headers: None)
     journal = let_page_try(keyless, tmp_path, keyless.address(host, target, policy))
     assert journal.reaching == set(journal.results) - OWN - (PREFLIGHTED if target else set())
     assert SECRET in "".join(journal.read.values()) if not target else journal.read == {}

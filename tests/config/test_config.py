@@ -575,14 +575,14 @@ def test_any_other_address_needs_a_key(host: str) -> None:
 # What readers get, and what is written down
 
 
-def test_reading_settings_are_reader_options() -> None:
+def test_reading_settings_are_those_of_the_reader() -> None:
     settings = load({}, {"TOOLGLOT_UNKNOWN_TOOLS": "text", "TOOLGLOT_SHELL": "ls"})
-    given = settings.reader_options("text", False, ("read",), settings.reading.shell)
-    expected = toolglot.Options("text", 0.9, False, ("read",), ("ls",), patterns=given.patterns)
-    assert given == expected
+    reading, patterns, default = settings.reading, settings.compiled_patterns, toolglot.Options()
+    assert (reading.unknown_tools, reading.shell) == ("text", ("ls",))
+    assert (reading.min_confidence, reading.shell_syntax) == (default.min_confidence, default.shell_syntax)
     known = {dialect.name: dialect.confidence for dialect in all_dialects()}
-    assert given.patterns.off == frozenset() and not given.patterns.require_cwd
-    assert given.patterns.confidences == {name: known[name] for names in PATTERNS.values() for name in names}
+    assert patterns.off == frozenset() and not patterns.require_cwd
+    assert patterns.confidences == {name: known[name] for names in PATTERNS.values() for name in names}
 
 
 PATTERN_SETTINGS = [

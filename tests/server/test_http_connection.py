@@ -314,13 +314,13 @@ def test_paths_lead_somewhere() -> None:
     paths.add("GET", "/a/{name}", "named")
     paths.add("POST", "/m/{model:.+}:{verb:go|stay}", "verbs")
     paths.add(ANY_METHOD, "{path:.*}", "rest")
-    assert paths.find("GET", "/a") == ("plain", {})
-    assert paths.find("GET", "/a/b.c") == ("named", {"name": "b.c"})
-    assert paths.find("GET", "/a/b/c")[0] == "rest"
-    assert paths.find("POST", "/m/x/y:1:stay") == ("verbs", {"model": "x/y:1", "verb": "stay"})
-    assert paths.find("POST", "/m/x:run")[0] == "rest"
+    assert paths["GET", "/a"] == ("plain", {})
+    assert paths["GET", "/a/b.c"] == ("named", {"name": "b.c"})
+    assert paths["GET", "/a/b/c"][0] == "rest"
+    assert paths["POST", "/m/x/y:1:stay"] == ("verbs", {"model": "x/y:1", "verb": "stay"})
+    assert paths["POST", "/m/x:run"][0] == "rest"
     with pytest.raises(LookupError):
-        Router[str]().find("GET", "/")
+        Router[str]()["GET", "/"]
 
 
 @awaited

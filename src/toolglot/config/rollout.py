@@ -170,6 +170,11 @@ class Rollout:
         """Whether any plan restricts tools or confidence further than the settings."""
         return any(plan.tools or plan.min_confidence is not None for plan in (self.plan, *self.plans.values()))
 
+    @cached_property
+    def fixed_arms(self) -> Mapping[str, Arm]:
+        """The arms that are the same for all conversations."""
+        return {name: self.decide(name, "") for name in TRANSFORMATIONS if not self.plan_of(name).divides}
+
     def plan_of(self, transformation: str) -> Plan:
         return self.plans.get(transformation, self.plan)
 

@@ -41,7 +41,7 @@ from toolglot.config.value_types import (
 )
 from toolglot.core.call_patterns import Patterns, read_patterns
 from toolglot.core.errors import UnknownModelError
-from toolglot.core.options import SHELL_SYNTAX, UNKNOWN_TOOLS, Options, make_options
+from toolglot.core.options import SHELL_SYNTAX, UNKNOWN_TOOLS
 
 MODES: Final = ("auto", "native", "text", "off")
 ANY: Final = "*"
@@ -56,7 +56,6 @@ USUAL_TOOLS: Final = (
 )
 """The tools of well-known coding agents."""
 CONFIDENCE: Final = number(0, 1)
-NO_PATTERNS: Final = read_patterns(dict.fromkeys(("json_code_blocks", "bare_json", "python_calls"), False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +300,8 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings. ``sources`` has the origin of each value, ``notes`` are shown at start."""
+    """All settings. ``sources`` has the origin of each value, ``notes`` are shown at start. ``known_models`` are the
+    results of ``model_for`` so far; ``planned`` is the rollout of the start, ``live`` has a newer one."""
 
     server: ServerSettings = ServerSettings()
     tool_calling: ToolCallingSettings = ToolCallingSettings()
@@ -317,30 +317,20 @@ class Settings:
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     notes: tuple[str, ...] = ()
     live: Live = field(default_factory=Live, compare=False, repr=False)
-    _found: dict[str, tuple[ModelSettings, Upstream]] = field(
+    known_models: dict[str, tuple[ModelSettings, Upstream]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
-    _planned: Rollout = field(init=False, compare=False, repr=False)
-    _patterns: Patterns = field(init=False, compare=False, repr=False)
+    planned: Rollout = field(init=False, compare=False, repr=False)
+    compiled_patterns: Patterns = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_planned", self.rollout.as_rollout())
-        object.__setattr__(self, "_patterns", self.patterns.compile())
-
-    def reader_options(
-        self, unknown: str, parallel: bool, supported: tuple[str, ...], shell: tuple[str, ...], detected: bool = False
-    ) -> Options:
-        """The reader's options for a request. ``detected``: the request offers no tools, so only calls that cannot be
-        ordinary text are parsed."""
-        reading = self.reading
-        syntax = reading.shell_syntax, reading.shell_cwd
-        given = unknown, reading.min_confidence, parallel, supported, shell, *syntax
-        return make_options(*given, patterns=NO_PATTERNS if detected else self._patterns)
+        object.__setattr__(self, "planned", self.rollout.as_rollout())
+        object.__setattr__(self, "compiled_patterns", self.patterns.compile())
 
     @property
     def rollout_now(self) -> Rollout:
         """The current rollout: from the start, or from the last reload of the file."""
-        return self.live.rollout or self._planned
+        return self.live.rollout or self.planned
 
     def model_for(self, asked: str) -> tuple[ModelSettings, Upstream]:
         """The model and upstream for a requested name: the exact name, else the first matching pattern, else ``*``.
@@ -348,11 +338,11 @@ class Settings:
         All fields of the returned model are resolved: ``name`` is the requested name, ``model`` the upstream's.
         Raises: UnknownModelError if nothing matches.
         """
-        found = self._found.get(asked)
+        found = self.known_models.get(asked)
         if found is None:
-            if len(self._found) >= REMEMBERED:
-                self._found.clear()
-            found = self._found[asked] = self._find(asked)
+            if len(self.known_models) >= REMEMBERED:
+                self.known_models.clear()
+            found = self.known_models[asked] = self._find(asked)
         return found
 
     def _find(self, asked: str) -> tuple[ModelSettings, Upstream]:

@@ -74,6 +74,16 @@ class Upstream:
         return tuple(text for text in (self.api_key.reveal(), *texts) if len(text) >= SECRET_LENGTH)
 
     @cached_property
+    def key_headers(self) -> Mapping[str, str]:
+        """The headers that present its key; empty if it has none."""
+        return all_wires()[self.wire].authorize(self.api_key.reveal()) if self.api_key else {}
+
+    @cached_property
+    def takes_client_key(self) -> bool:
+        """Whether it may be sent the client's key: it has neither a key nor cookies."""
+        return not (self.api_key or self.cookies)
+
+    @cached_property
     def own_headers(self) -> Mapping[str, str]:
         """The headers of every request to it besides its key: its cookies, and those of the settings."""
         return {**({"Cookie": self.cookies.reveal()} if self.cookies else {}), **self.headers}
@@ -90,11 +100,12 @@ class Upstream:
 
     def endpoint(self, path: str, root: str = "/v1") -> str:
         """The URL of an endpoint, such as ``/chat/completions``."""
-        return _extend(self.base_url, root, path)
+        return extend_url(self.base_url, root, path)
 
 
 @lru_cache(maxsize=1024)
-def _extend(address: str, root: str, path: str) -> str:
+def extend_url(address: str, root: str, path: str) -> str:
+    """The URL of an endpoint below a base URL; ``root`` is the path of a base URL that has none."""
     parts = urlsplit(address)
     return urlunsplit(parts._replace(path=(parts.path or root) + path))
 

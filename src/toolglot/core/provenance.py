@@ -177,7 +177,7 @@ def list_quotable(messages: Iterable[Message]) -> Iterator[str]:
     """
     for message in messages:
         if message.role == "user":
-            yield message.text
+            yield "".join([part.text for part in message.parts if isinstance(part, Text)])
         elif message.role == "tool":
             for result in message.parts:
                 if isinstance(result, ToolResult):
@@ -225,8 +225,7 @@ class _Search:
         return ""
 
     def is_marked(self, text: str) -> bool:
-        text = text.lower()
-        return any(mark in text for mark in self.marks)
+        return any(map(text.lower().__contains__, self.marks))
 
 
 def _make_call_test(normal: str) -> Callable[[str], bool]:

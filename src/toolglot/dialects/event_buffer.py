@@ -20,19 +20,19 @@ class EventBuffer:
         "_marks",
         "_message_ended",
         "_parts",
-        "_whitespace",
         "anything_emitted",
         "call_emitted",
         "events",
         "reasoning_as_text",
         "text_emitted",
+        "whitespace",
     )
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self._parts: list[str] = []
         self._channel = _TEXT
-        self._whitespace: list[str] = []
+        self.whitespace: list[str] = []
         self._marks: list[str] = []
         self._message_ended = False
         self.reasoning_as_text = False
@@ -42,7 +42,7 @@ class EventBuffer:
         self.anything_emitted = False
 
     def add_text(self, piece: str) -> None:
-        if self._whitespace or self._message_ended:
+        if self.whitespace or self._message_ended:
             piece = self._prepend_whitespace(piece)
         if self._channel != _TEXT:
             if self._parts:
@@ -53,10 +53,10 @@ class EventBuffer:
 
     def _prepend_whitespace(self, piece: str) -> str:
         """Prepend the held whitespace, or a blank line where two messages would touch."""
-        if self._whitespace:
+        if self.whitespace:
             if self.text_emitted or not self.call_emitted:
-                piece = "".join(self._whitespace) + piece
-            self._whitespace.clear()
+                piece = "".join(self.whitespace) + piece
+            self.whitespace.clear()
         if self._message_ended and piece:
             self._message_ended = False
             return piece if piece[0].isspace() else MESSAGE_BREAK + piece
@@ -85,29 +85,24 @@ class EventBuffer:
             self._channel = index
         self._parts.append(fragment)
 
-    @property
-    def held_whitespace(self) -> str:
-        """The whitespace and turn marks that are held."""
-        return "".join(self._whitespace)
-
     def drop_whitespace(self) -> None:
-        self._whitespace.clear()
+        self.whitespace.clear()
 
     def hold_whitespace(self, blanks: str) -> None:
         """Hold whitespace or turn marks: they are text only if more text follows; marks before a call are dropped."""
-        self._whitespace.append(blanks)
+        self.whitespace.append(blanks)
 
     def release_whitespace(self) -> None:
         """What follows is no call: emit the held whitespace as text."""
-        if self._whitespace and (self.text_emitted or not self.call_emitted):
+        if self.whitespace and (self.text_emitted or not self.call_emitted):
             self.add_text("")
 
     def add_event(self, event: Event) -> None:
         self.anything_emitted = True
         if self._parts:
             self._flush()
-        if self._whitespace and isinstance(event, CallStarted):
-            self._whitespace = list(filter(str.isspace, self._whitespace))
+        if self.whitespace and isinstance(event, CallStarted):
+            self.whitespace = list(filter(str.isspace, self.whitespace))
         self.events.append(event)
 
     def make_reasoning_event(self, piece: str) -> Event:
@@ -127,7 +122,7 @@ class EventBuffer:
         """End the answer: whitespace after a call is dropped, other whitespace is text."""
         if not self.anything_emitted and not self._parts and self._marks:
             self.add_text("".join(self._marks))
-        elif self._whitespace and not (self.call_emitted and all(map(str.isspace, self._whitespace))):
+        elif self.whitespace and not (self.call_emitted and all(map(str.isspace, self.whitespace))):
             self.add_text("")
 
     def drain(self) -> list[Event]:

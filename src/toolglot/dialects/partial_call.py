@@ -106,7 +106,7 @@ class CallBlock:
 
     def begin(self, written: str, start: int | None = None) -> PartialCall | None:
         """Begin a call to the tool named in the text; None if that cannot be a call here."""
-        tool = self.tools.find(written)
+        tool = self.tools.by_name.get(written) or self.tools.find(written)
         if tool is None and (not self.marked or not self.at_line or written == "json"):
             # in the middle of a sentence, an unknown tool is only being discussed
             return None
@@ -261,7 +261,7 @@ class PartialCall(StreamedArguments):
     """Set while the call may be a quotation; nothing is emitted until that is ruled out."""
 
     def __post_init__(self) -> None:
-        if quotations := self.block.answer.quotations:
+        if (quotations := self.block.answer.quotations) is not NO_QUOTATIONS:
             self.quotation_check = QuotationCheck(quotations, max(self.start, self.block.header_start))
         self.choose_receiver()
 
@@ -312,7 +312,7 @@ class PartialCall(StreamedArguments):
         if not self._passes_options(block.options):
             return
         if not block.answer.started:
-            block.answer.first_call = block.buffer.held_whitespace, self.start
+            block.answer.first_call = "".join(block.buffer.whitespace), self.start
         self.index = block.answer.started
         block.answer.started += 1
         self.live = True

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
 
+from msgspec import Struct, structs
+
 from toolglot.core.lenient_json import Value
 from toolglot.dialects.partial_call import CallBlock
 from toolglot.dialects.patterns import Match
@@ -51,8 +53,7 @@ class Body(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Wrap:
+class Wrap(Struct, frozen=True, cache_hash=True):
     """Marks around calls, in all spellings; ``repair`` names the damage of damaged ones.
 
     Inside a marked wrapper any call syntax is accepted, because models mix them. A wrapper that is ordinary text, such
@@ -64,10 +65,6 @@ class Wrap:
     position: Position = Position.ANYWHERE
     commitment: Commitment = Commitment.MARKED
     repair: str = ""
-
-    def __hash__(self) -> int:
-        # the other fields rarely differ and are slow to hash
-        return hash(self.open)
 
 
 _TAG = re.compile(r"<((?:\{ns\})?[\w:]+)>")
@@ -101,7 +98,7 @@ def loosen_wrap(wrap: Wrap) -> tuple[Wrap, ...]:
     if wrap.commitment is not Commitment.MARKED or not openers:
         return (wrap,)
     close = loosen_closers(wrap.close)
-    return replace(wrap, close=close), Wrap(openers, close, wrap.position, repair="damaged_opener")
+    return structs.replace(wrap, close=close), Wrap(openers, close, wrap.position, repair="damaged_opener")
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,10 @@ class StreamedArguments(ABC):
         self.defects.append(Defect(reason=reason, where=where, found=found, expected=expected))
 
     def parameter_type(self, key: str) -> SchemaType:
-        return self.tool.parameters.property_type(key) if self.tool is not None else ANY
+        if self.tool is None:
+            return ANY
+        parameters = self.tool.parameters
+        return parameters.properties.get(key) or parameters.property_type(key)
 
     def declares(self, key: str) -> bool:
         return self.tool is not None and key in self.tool.parameters.properties
@@ -82,7 +85,7 @@ class StreamedArguments(ABC):
     @property
     def has_required(self) -> bool:
         """Whether all required arguments were read."""
-        return self.tool is None or self.tool.required.issubset(self.keys)
+        return self.tool is None or self.tool.parameters.required.issubset(self.keys)
 
     @property
     def is_exact(self) -> bool:
@@ -127,7 +130,7 @@ class StreamedArguments(ABC):
         self.aliases.append(alias)
 
     def forbids(self, key: str) -> bool:
-        return self.tool is not None and self.tool.parameters.forbids(key)
+        return self.tool is not None and self.tool.parameters.closed and self.tool.parameters.forbids(key)
 
     def drop_arguments(self, keys: list[str]) -> None:
         """Remove arguments from the buffered ones."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ from toolglot.clients.complaints import find_complaints
 from toolglot.clients.xml.session import XmlSession, detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
+from toolglot.config.upstreams import extend_url
 from toolglot.core.conversation import Conversation, ProviderPart, Tool, ToolChoice
 from toolglot.core.errors import ClientError, RequestError, ToolglotError, UpstreamResponseError
 from toolglot.core.events import Event, Failed
@@ -32,11 +34,10 @@ from toolglot.gateway import request_encoding
 from toolglot.gateway.capabilities.learned import LearnedFailure
 from toolglot.gateway.capabilities.profiles import REASONING_MISSING
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
-from toolglot.gateway.experiment import Experiment
 from toolglot.gateway.outcomes import UNFINISHED, describe_failure, redact_failure
 from toolglot.gateway.recovery.attempts import Recovery, Step
 from toolglot.gateway.recovery.hooks import prepare_recovery
-from toolglot.gateway.routing import NATIVE, RELAY, TEXT, CapabilitiesUnknown, Route, choose_route
+from toolglot.gateway.routing import NATIVE, RELAY, TEXT, CapabilitiesUnknown, Experiment, Route, choose_route
 from toolglot.gateway.sessions.client_state import ClientState
 from toolglot.gateway.sessions.kept_reasoning import KEEP_SIGNED, Keeping, TurnKey
 from toolglot.gateway.sessions.recognition import recognise
@@ -128,8 +129,8 @@ class Exchange(Struct, eq=False):
     @property
     def address(self) -> str:
         """The URL that the request goes to."""
-        path = self.upstream_wire.locate(self.route.model.model, stream=self.streamed)
-        return self.route.upstream.endpoint(path, self.upstream_wire.base_path)
+        upstream = self.route.upstream
+        return _find_address(upstream.base_url, upstream.wire, self.route.model.model, self.streamed)
 
     @property
     def is_relayed(self) -> bool:
@@ -274,6 +275,13 @@ class Exchange(Struct, eq=False):
         recorder.error = known or recorder.error
 
 
+@lru_cache(maxsize=256)
+def _find_address(base_url: str, wire_name: str, model: str, stream: bool) -> str:
+    """The URL that requests for a model go to."""
+    wire = all_wires()[wire_name]
+    return extend_url(base_url, wire.base_path, wire.locate(model, stream=stream))
+
+
 # -- preparing a request -----------------------------------------------------------------------------------------------
 
 
@@ -290,21 +298,21 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     """
     settings, recorder = context.settings, request.recorder
     state = ClientState(context.capabilities.store, request.key, request.lookup)
-    body = state.expand(request.wire, request.body, settings.limits.body_bytes)
-    if state.misses_values():
+    body = _expand(request, state, settings.limits.body_bytes)
+    if _misses_values(request):
         return ValuesNeeded.VALUES_NEEDED
     client_request = _decode(request, body, settings)
     conversation = client_request.conversation
     recorder.model = conversation.model
-    recorder.complaints = find_complaints(conversation.messages)
-    experiment = Experiment(settings.rollout_now, conversation, recorder)
-    session = detect_session(conversation, request.headers, settings.clients.xml)
+    experiment = Experiment(settings.live.rollout or settings.planned, conversation, recorder)
+    session = _examine_client(request, conversation, settings)
     client = session.profile if session else ""
     route = choose_route(conversation, settings, context.capabilities, request.mode, client)
     if isinstance(route, CapabilitiesUnknown):
         return route
     session = session if route.client else None
     route = experiment.enter(route)
+    may_use_text = route.can_fall_back and experiment.admits(XML if session else READING)
     wire, upstream_wire = request.wire, all_wires()[route.upstream.wire]
     exchange = Exchange(
         wire,
@@ -322,18 +330,17 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         route=route,
         xml_session=session,
         is_large=len(request.body) >= LARGE_REQUEST,
-        session_turn=recognise(request, conversation, route, context),
+        session_turn=recognise(request, conversation, route, context) if context.chain_secret else None,
         choice=conversation.choice,
         tools=session.tools if session else conversation.tools,
+        may_use_text=may_use_text,
     )
     _record_route(exchange)
     conversation = _cross_wires(exchange, conversation)
-    exchange.may_use_text = route.can_fall_back and experiment.admits(XML if session else READING)
     exchange.upstream_body = request_encoding.encode(exchange, conversation, body)
-    if state.misses_values():
+    if _misses_values(request):
         return ValuesNeeded.VALUES_NEEDED
-    if exchange.may_use_text or request_encoding.may_lack_reasoning(exchange, conversation):
-        exchange.fallback = conversation
+    _keep_fallback(exchange, conversation)
     exchange.quotations = _find_quotations(exchange, conversation)
     exchange.recovery = prepare_recovery(exchange, conversation)
     recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)
@@ -341,6 +348,18 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         exchange.client_request = state.store_answer(client_request, body)
     _drop_messages(exchange)
     return exchange
+
+
+def _expand(request: IncomingRequest, state: ClientState, limit: int) -> bytes:
+    """The body with references to earlier responses replaced by their content, as far as it is stored and the body
+    stays within ``limit`` bytes."""
+    expand = request.wire.expand_request
+    return request.body if expand is None else expand(request.body, state.find_answer, limit)
+
+
+def _misses_values(request: IncomingRequest) -> bool:
+    """Whether the store has to be asked for values."""
+    return request.lookup is not None and bool(request.lookup.missing)
 
 
 def _decode(request: IncomingRequest, body: bytes, settings: Settings) -> ClientRequest:
@@ -356,6 +375,22 @@ def _decode(request: IncomingRequest, body: bytes, settings: Settings) -> Client
     if len(conversation.messages) > settings.limits.messages:
         raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
     return decoded
+
+
+def _examine_client(request: IncomingRequest, conversation: Conversation, settings: Settings) -> XmlSession | None:
+    """Record what the client complains about. Returns the session of an XML client."""
+    if len(conversation.messages) > 1:  # a first message cannot be a complaint
+        request.recorder.complaints = find_complaints(conversation.messages)
+    if conversation.tools:  # XML clients describe theirs in the prompt
+        return None
+    return detect_session(conversation, request.headers, settings.clients.xml)
+
+
+def _keep_fallback(exchange: Exchange, conversation: Conversation) -> None:
+    """Keep the conversation if it may have to be sent again: as text, or with reasoning."""
+    lacking = exchange.keeping.unsigned and request_encoding.may_lack_reasoning(exchange, conversation)
+    if exchange.may_use_text or lacking:
+        exchange.fallback = conversation
 
 
 def _record_route(exchange: Exchange) -> None:

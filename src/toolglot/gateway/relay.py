@@ -130,23 +130,28 @@ class RelayedStream:
     def filter_events(self, data: bytes) -> bytes:
         """What may pass of these events: all up to the end of the response, or a failure in its place.
 
-        Of a response with content only the last events need decoding; all others are searched in one go.
+        Of a response with content at most the last events need decoding; all others are searched in one go.
         """
         out: list[bytes] = []
         (events, end), at = split_events(data, self.lines), 0
         while at < len(events) and not (self.has_content or self.over):
             self.filter_event(events[at] + end, out)
             at += 1
-        if plain := events[at:-LAST]:
+        for plain in (events[at:], events[at:-LAST]):
             joined = end.join(plain) + end
-            if not self.over and not self.search(joined) and not [one for one in plain if self.common not in one]:
+            if plain and not self.over and not self.search(joined) and self.has_common(plain):
                 out.append(joined)
                 at += len(plain)
+                break
         for event in events[at:]:
             if self.over:
                 break
             self.filter_event(event + end, out)
         return b"".join(out)
+
+    def has_common(self, events: list[bytes]) -> bool:
+        """Whether these are all events of the wire."""
+        return not [event for event in events if self.common not in event]
 
     def filter_event(self, event: bytes, out: list[bytes]) -> None:
         """Append what may pass of an event to ``out``: all of it, nothing, or a failure in its place."""

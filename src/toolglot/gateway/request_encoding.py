@@ -17,7 +17,7 @@ from toolglot.gateway.recovery.retry_messages import append_messages, make_retry
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT
 from toolglot.gateway.sessions.kept_reasoning import Keeping, find_turn, restore
 from toolglot.gateway.sessions.recognition import make_chat_turn
-from toolglot.gateway.tool_results import match_results
+from toolglot.gateway.tool_results import CALLING_ROLES, match_results
 from toolglot.prompting.conversation import PromptedConversation, render_as_text
 from toolglot.prompting.few_shot import render_for_small_model
 from toolglot.wires.translation import rename_tools
@@ -171,10 +171,11 @@ def _list_readable(exchange: Exchange, sent: tuple[Tool, ...]) -> tuple[Tool, ..
 
 def _match_results(exchange: Exchange, conversation: Conversation) -> Conversation:
     """The conversation with every tool result tied to its call, and with mapped tools if there is a mapping."""
-    messages, notes = match_results(conversation.messages, exchange.source.new_call_id)
-    exchange.recorder.notes += notes
-    if messages != conversation.messages:
-        conversation = replace(conversation, messages=messages)
+    if any([message.role in CALLING_ROLES for message in conversation.messages]):
+        messages, notes = match_results(conversation.messages, exchange.source.new_call_id)
+        exchange.recorder.notes += notes
+        if messages != conversation.messages:
+            conversation = replace(conversation, messages=messages)
     if exchange.mapping:
         conversation = exchange.mapping.map_request(conversation, exchange.recorder.notes)
         exchange.choice = conversation.choice
@@ -224,9 +225,9 @@ def _choose_keeping(exchange: Exchange) -> Keeping:
 
 
 def may_lack_reasoning(exchange: Exchange, conversation: Conversation) -> bool:
-    """Whether the upstream may refuse a request because the client has dropped reasoning that is known here."""
+    """Whether the upstream, whose reasoning is kept, may refuse a request because the client has dropped it."""
     keeping = exchange.keeping
-    return keeping.unsigned and not keeping.returned and any(message.calls for message in conversation.messages)
+    return not keeping.returned and any(message.calls for message in conversation.messages)
 
 
 def encode_with_reasoning(exchange: Exchange, conversation: Conversation) -> bool:

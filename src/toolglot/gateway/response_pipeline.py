@@ -18,16 +18,17 @@ from toolglot.clients.toolsets import ResponseMapper
 from toolglot.clients.xml.argument_escaping import ArgumentEscaper
 from toolglot.clients.xml.response_renderer import shorten_arguments
 from toolglot.config.rollout import SHELL
+from toolglot.core.call_patterns import read_patterns
 from toolglot.core.conversation import ToolChoice
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta
-from toolglot.core.options import Options
+from toolglot.core.options import Options, make_options
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.context import GatewayContext, IncomingRequest
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.delivery_plan import DeliveryPlan, EventDelivery
+from toolglot.gateway.dry_run import DryRun
 from toolglot.gateway.exchange import Exchange, Prepared, prepare
-from toolglot.gateway.experiment import DryRun
 from toolglot.gateway.outcomes import describe_failure, find_emptiness, redact_failure
 from toolglot.gateway.recovery.hooks import explain_to_client, holds_calls, open_recovery
 from toolglot.gateway.routing import NATIVE, RELAY, Route, takes_one_call
@@ -39,6 +40,7 @@ from toolglot.wires.protocol import ClientRequest, DecodedResponse, ResponseDeco
 from toolglot.wires.sse import BOM
 
 LOG = logging.getLogger("toolglot.rollout")
+NO_PATTERNS = read_patterns(dict.fromkeys(("json_code_blocks", "bare_json", "python_calls"), False))
 
 
 class ResponseStep(Protocol):
@@ -198,8 +200,8 @@ def open_steps(exchange: Exchange, streamed: bool) -> list[ResponseStep]:
     if exchange.guards:
         steps.append(ArgumentEscaper(exchange.guards, exchange.client_request.conversation.model, notes))
     if exchange.turn_key is not None:
-        kept = exchange.client_state.open_reasoning(exchange.route.upstream.base_url)
-        steps.append(ReasoningCollector(kept, exchange.turn_key, exchange.keeping))
+        open_store = partial(exchange.client_state.open_reasoning, exchange.route.upstream.base_url)
+        steps.append(ReasoningCollector(open_store, exchange.turn_key, exchange.keeping))
     if exchange.chat_turn is not None:
         steps.append(exchange.chat_turn.answer)
     return steps
@@ -327,5 +329,8 @@ def _find_options(exchange: Exchange, route: Route, dry_run: bool) -> Options:
     restricted = bool(exchange.choice.only) or not exchange.client_request.conversation.tools
     unknown = "reject" if session else "text" if restricted else reading.unknown_tools
     shell = reading.shell if reading.shell and exchange.experiment.runs(SHELL, dry_run) else ()
-    options = exchange.settings.reader_options(unknown, not route.single, route.supported, shell, route.detected)
+    syntax = reading.shell_syntax, reading.shell_cwd
+    patterns = NO_PATTERNS if route.detected else exchange.settings.compiled_patterns
+    given = unknown, reading.min_confidence, not route.single, route.supported, shell, *syntax
+    options = make_options(*given, patterns=patterns)
     return replace(options, elements=session.verbatim_calls) if session else options

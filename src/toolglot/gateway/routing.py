@@ -9,6 +9,10 @@ rendered as the client's XML.
 
 The mode ``auto`` means native if the profiles say that the upstream supports tools and no failure was learned since.
 A stateful upstream has no tools of its own, so ``auto`` means text there.
+
+Each request is part of the rollout (``Experiment``): its arm is chosen before anything is done to it. A transformation
+that is off leaves the request and its response unchanged: where tools would have been taught or leaked calls read, the
+request passes as the client wrote it, as it would without toolglot.
 """
 
 from __future__ import annotations
@@ -24,8 +28,10 @@ from typing import Final
 from msgspec import Struct, structs
 
 from toolglot.config import DEFAULT_DIALECT, MODES, USUAL_TOOLS, ModelSettings, Settings, Upstream
+from toolglot.config.rollout import DRY_RUN, ON, READING, RESCUE, SHELL, XML, Arm, Rollout, identify
 from toolglot.core.conversation import Conversation, ToolCall, ToolResult
 from toolglot.core.errors import RequestError
+from toolglot.core.options import Options
 from toolglot.gateway.capabilities.learned import LearnedFailure, LearnedFailures
 from toolglot.gateway.capabilities.profiles import (
     NO_FACTS,
@@ -39,6 +45,7 @@ from toolglot.gateway.capabilities.profiles import (
 from toolglot.gateway.capabilities.workarounds import quirk_fields
 from toolglot.gateway.recovery.recent_defects import RecentDefects
 from toolglot.gateway.sessions.ttl_store import TtlStore
+from toolglot.gateway.telemetry.records import SHELL_DIALECT, RequestRecorder
 from toolglot.reading.reader import dialect_index
 from toolglot.wires import all_wires
 
@@ -63,6 +70,10 @@ class ToolMode(StrEnum):
 
 RELAY, NATIVE, TEXT = ToolMode
 """Module-level names: looking up enum members is slow, and each request does so a dozen times."""
+
+TRANSFORMATIONS: Final[Mapping[ToolMode, str | None]] = {RELAY: None, NATIVE: RESCUE, TEXT: READING}
+DRY_RUNNABLE: Final = (READING, RESCUE, SHELL, XML)
+"""Transformations of the response alone. One that changes the request cannot be tried without doing so."""
 
 
 class Route(Struct, frozen=True):
@@ -178,7 +189,8 @@ def choose_route(
     ``mode`` is the mode that the request itself asks for, if any; ``client`` is the profile of an XML client.
     Raises: RequestError if the mode is unknown or the request offers too many tools.
     """
-    model, upstream = settings.model_for(conversation.model)
+    name = conversation.model
+    model, upstream = settings.known_models.get(name) or settings.model_for(name)
     mode = _choose_mode(mode, model, upstream, settings)
     detected = mode != "off" and not client and _asks_for_tools(conversation, settings)
     mode = "native" if detected else mode
@@ -312,3 +324,62 @@ def _find_parallel(conversation: Conversation, settings: Settings) -> bool | Non
 def _find_own_dialect(model: str) -> str | None:
     """Cached: every request asks for one of a few models, and each lookup tries the patterns of all dialects."""
     return dialect_index().resolve_hint(model)
+
+
+# -- rollout -----------------------------------------------------------------------------------------------------------
+
+
+def name_transformation(route: Route) -> str | None:
+    """The transformation that this route applies. For an XML client it is a single one."""
+    return XML if route.client and route.tool_mode is not RELAY else TRANSFORMATIONS[route.tool_mode]
+
+
+class Experiment:
+    """The arms of one request. The recorder gets each arm that is asked for. ``has_dry_run``: one of them is a dry run;
+    ``intended`` is the route without the experiment."""
+
+    def __init__(self, rollout: Rollout, conversation: Conversation, recorder: RequestRecorder) -> None:
+        self.rollout = rollout
+        self.recorder = recorder
+        if rollout.divides:
+            recorder.conversation = identify(conversation)
+        self.intended: Route | None = None
+        self.has_dry_run = False
+
+    def find_arm(self, transformation: str) -> Arm:
+        rollout = self.rollout
+        arm = rollout.fixed_arms.get(transformation) or rollout.decide(transformation, self.recorder.conversation)
+        self.recorder.arms[transformation] = str(arm)
+        if arm is DRY_RUN and transformation in DRY_RUNNABLE:
+            self.has_dry_run = True
+        return arm
+
+    def runs(self, transformation: str, dry_run: bool = False) -> bool:
+        """Whether the transformation is applied; in a dry run, those whose arm is a dry run are too."""
+        arm = self.find_arm(transformation)
+        return arm is ON or (dry_run and arm is DRY_RUN)
+
+    def admits(self, transformation: str) -> bool:
+        """Whether the transformation would be applied; nothing is recorded."""
+        return self.rollout.decide(transformation, self.recorder.conversation) is ON
+
+    def enter(self, route: Route) -> Route:
+        """The chosen route, or a relay if its transformation is off."""
+        self.intended = route
+        transformation = name_transformation(route)
+        if transformation is None or self.find_arm(transformation) is ON:
+            return route
+        return structs.replace(route, tool_mode=RELAY)
+
+    def restrict(self, options: Options, route: Route) -> tuple[Options, tuple[str, ...]]:
+        """Apply the plan of the rollout: the options, and the tools that may be called (none named: all)."""
+        if not self.rollout.restricts:
+            return options, ()
+        plan, shell = self.rollout.plan_of(name_transformation(route) or READING), self.rollout.plan_of(SHELL)
+        if plan.tools and not route.client:
+            options = replace(options, unknown_tools="text")
+        if plan.min_confidence is not None:
+            options = replace(options, min_confidence=plan.min_confidence)
+        if shell.min_confidence is not None:
+            options = replace(options, thresholds={SHELL_DIALECT: shell.min_confidence})
+        return options, plan.tools

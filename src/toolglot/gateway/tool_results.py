@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from toolglot.core.conversation import Message, Part, ToolCall, ToolResult
 from toolglot.core.errors import ToolResultsError
 
-_ROLES = ("assistant", "tool")
+CALLING_ROLES = ("assistant", "tool")
 """Only messages of these roles hold calls or results."""
 
 
@@ -26,12 +26,10 @@ def match_results(
     Raises: ToolResultsError if a result belongs to no call.
     """
     matched = list(messages)
-    concerned = [at for at, message in enumerate(matched) if message.role in _ROLES]
-    if not concerned:
-        return tuple(matched), ()
     matcher = ToolResultMatcher(new_id)
-    for at in concerned:
-        matched[at] = matcher.match(matched[at], at)
+    for at, message in enumerate(matched):
+        if message.role in CALLING_ROLES:
+            matched[at] = matcher.match(message, at)
     return tuple(matched), tuple(matcher.notes)
 
 

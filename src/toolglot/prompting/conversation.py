@@ -262,8 +262,10 @@ class _Renderer:
 
     def render(self, messages: Sequence[Message]) -> list[Message]:
         """The messages as text; tool results and the user messages next to them share one message."""
-        made = [(self.prompt.prompt_names[call.name], call.arguments) for message in messages for call in message.calls]
-        cache_calls(self.prompt.dialect, made, self.prompt.tools)
+        answers = [message for message in messages if message.role == "assistant"]
+        made = [(self.prompt.prompt_names[call.name], call.arguments) for answer in answers for call in answer.calls]
+        if len(made) > 1:
+            cache_calls(self.prompt.dialect, made, self.prompt.tools)
         rendered: list[Message] = []
         merged: dict[int, list[Sequence[Part]]] = {}
         last_role, last_has_results = "", False

@@ -21,7 +21,7 @@ from itertools import pairwise
 from sys import maxsize
 
 from toolglot.core.provenance import INVISIBLE
-from toolglot.core.windowed_search import MAX_MATCH, find_all, search
+from toolglot.core.windowed_search import MAX_MATCH, WINDOW, find_all, search
 from toolglot.dialects.codecs.tagged_parameters import TaggedParameters
 from toolglot.dialects.mark_templates import template_regex
 from toolglot.dialects.spec import Commitment, Dialect, Position
@@ -97,6 +97,7 @@ class MarkEscaper:
 
     def __init__(self, dialect: str, names: tuple[str, ...]) -> None:
         self._pattern, self._floating, named = _compile(dialect)
+        self._names = names
         self._named = NamedCallFinder(names, named)
         self._digest = sha256("\0".join((dialect, *names)).encode("utf-8", "surrogatepass")).digest()
 
@@ -124,9 +125,9 @@ class MarkEscaper:
     def _search(self, text: str) -> array[int]:
         """The positions of all marks, from left to right, without marks that begin inside another."""
         positions = array("Q")
-        spans = sorted([*self._named.find(text), *self._find_floating(text)])
+        spans = sorted([*self._find_named(text), *self._find_floating(text)])
         at, next_span = 0, 0
-        found = search(self._pattern, text)
+        found = self._pattern.search(text) if len(text) <= WINDOW else search(self._pattern, text)
         while True:
             while next_span < len(spans) and spans[next_span].last < at:
                 next_span += 1
@@ -143,6 +144,11 @@ class MarkEscaper:
                 return positions
             if found is not None and found.start() < at:
                 found = search(self._pattern, text, at)
+
+    def _find_named(self, text: str) -> Iterable[Span]:
+        """Calls that only the tool name gives away."""
+        plain = text.replace("\\", "") if "\\" in text else text
+        return self._named.find(text) if any([name in plain for name in self._names]) else ()
 
     def _find_floating(self, text: str) -> Iterator[Span]:
         """Marks that begin with optional whitespace."""

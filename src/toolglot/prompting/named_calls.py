@@ -93,9 +93,6 @@ class NamedCallFinder:
 
     def find(self, text: str) -> list[Span]:
         """Every call by name, in order."""
-        plain = text.replace("\\", "") if "\\" in text else text
-        if not any(name in plain for name in self.names):
-            return []
         found = list(self._find_name_lines(text))
         if (span := self._match([_PYTHON], "\n" + text[:MAX_MATCH], 0)) is not None:
             found.append(Span(0, 0, span.rank, span.end - 1))

@@ -235,12 +235,12 @@ class CallBlockReader:
                 return (yield from self._is_whole(block, wrap))
             if head == "#" and (yield from self._skip_remark(wrap)):
                 continue
-            here, before = source.here, block.open_call
+            here, before = source.offset + source.pos, block.open_call
             header = yield from self._find_header(block, wrap, calls)
             body = (yield from self._prepare(block, wrap, header)) if header is not None else None
             if body is not None and (yield from body):
                 calls += 1
-                block.body_end = source.here
+                block.body_end = source.offset + source.pos
                 yield from self._skip_broken(block)
                 continue
             block.discard_after(before)
@@ -374,7 +374,7 @@ class CallBlockReader:
             return None
         if chosen.dialect.commitment is Commitment.ALONE and not block.require_alone():
             return None
-        block.header_start = source.here
+        block.header_start = source.offset + source.pos
         block.dialect = chosen.dialect.name
         block.headers = chosen.syntax.header
         block.confidence = self._confidence_of(chosen)

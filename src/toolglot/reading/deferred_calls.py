@@ -53,7 +53,7 @@ class DeferredCalls:
 
     def is_superseded(self, thinking: bool) -> bool:
         """Whether a block that begins now turns the deferred calls into text."""
-        return self.undecided or (self.reasoning and not thinking and bool(self.blocks))
+        return self.undecided or (self.reasoning and not thinking)
 
     def append(self, raw: str) -> None:
         """Keep whitespace or stray marks after a deferred block; they are not an answer."""
@@ -106,9 +106,8 @@ class DeferredCalls:
             block.accept(note, alone)
 
     def end(self, truncated: bool) -> None:
-        """End the answer: deferred calls count if they are complete. Reasoning that was cut might have gone on."""
-        if not self.blocks:
-            return
+        """End the answer: the deferred calls, of which there are some, count if they are complete. Reasoning that was
+        cut might have gone on."""
         if self._is_unfit(truncated) or (self.undecided and truncated):
             self.discard()
         else:

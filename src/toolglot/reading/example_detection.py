@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec import Struct
+
 TAIL_SIZE = 240
 """How many characters before a position can introduce an example there."""
 
@@ -214,15 +216,13 @@ def introduces_call(text: str) -> bool:
 _MARKS = ("<", "[", "{")
 
 
-class CodeSpans:
-    """The code fences and the inline code that are open at a position of the answer."""
+class CodeSpans(Struct, eq=False):
+    """The code fences and the inline code that are open at a position of the answer. ``begins_with_mark``: so does the
+    inline code."""
 
-    __slots__ = ("_begins_with_mark", "fences", "inline")
-
-    def __init__(self) -> None:
-        self.fences: list[str] = []
-        self.inline = ""
-        self._begins_with_mark = False
+    fences: list[str] = []
+    inline: str = ""
+    begins_with_mark: bool = False
 
     def pass_fence(self, ticks: str, label: str) -> None:
         """Process a fence: with a label it opens, also inside another one; without a label it closes the open one."""
@@ -235,11 +235,11 @@ class CodeSpans:
         """Process backticks: inline code is closed by as many as opened it."""
         if not self.fences and ticks[0] == "`":
             self.inline = "" if self.inline == ticks else self.inline or ticks
-            self._begins_with_mark = following in _MARKS
+            self.begins_with_mark = following in _MARKS
 
     def end_line(self, paragraph: bool) -> None:
         """End inline code with its line, unless it began with a mark and the paragraph goes on."""
-        if paragraph or not self._begins_with_mark:
+        if paragraph or not self.begins_with_mark:
             self.inline = ""
 
     def clear(self) -> None:

@@ -124,6 +124,10 @@ class Reader:
         self._buffer = machine.buffer
         self._steps = machine.run()
         self._closed = False
+        self.left = self._answer.left_as_text
+        """Calls that stayed in the text without an event: their dialects, and why."""
+        self.missed = self._answer.near_misses
+        """The dialects of near misses: text that was meant as a call but cannot be read as one."""
         self.audited = bool(options.shell)
         """Whether shell fences may be read as calls, which are logged."""
 
@@ -171,12 +175,7 @@ class Reader:
         """
         source, buffer, machine = self._source, self._buffer, self._machine
         unread = source.left or source.pos < len(source.text)
-        if (
-            not (unread or buffer.held_whitespace)
-            or source.is_kept
-            or machine.region is not None
-            or machine.deferred.blocks
-        ):
+        if not (unread or buffer.whitespace) or source.is_kept or machine.region is not None or machine.deferred.blocks:
             return []
         if rest := source.take_rest():
             machine.emit_text(rest)
@@ -185,16 +184,6 @@ class Reader:
         source.run = None
         self._steps = machine.run()
         return buffer.drain()
-
-    @property
-    def left(self) -> list[tuple[str, Reason]]:
-        """Calls that stayed in the text without an event: their dialects, and why."""
-        return self._answer.left_as_text
-
-    @property
-    def missed(self) -> list[str]:
-        """The dialects of near misses: text that was meant as a call but cannot be read as one."""
-        return self._answer.near_misses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,11 +122,12 @@ class StateMachine:
     def run(self) -> Steps[None]:
         source = self.source
         ahead = 0
-        while not source.at_end:
+        while not (source.final and source.pos >= len(source.text)):
             if not self.line_start or source.pos == len(source.text):
                 yield from self.pass_text(ahead)
             ahead = (yield from self.inspect()) if source.pos < len(source.text) else 0
-        self.deferred.end(source.truncated)
+        if self.deferred.blocks:
+            self.deferred.end(source.truncated)
         self.buffer.finish()
 
     def pass_text(self, ahead: int) -> Steps[None]:
@@ -433,9 +434,9 @@ class StateMachine:
         source = self.source
         bare = header in BARE_JSON
         last = bare or (header in AMBIGUOUS and self.tail != "")
-        if self.deferred.is_superseded(self.thinking):
+        if self.deferred.blocks and self.deferred.is_superseded(self.thinking):
             self.deferred.discard()
-        start = source.here
+        start = source.offset + source.pos
         self.is_example = False
         block = self.blocks.begin(wrap, partial(self.must_defer, wrap, header), self.line_start, self.is_introduced)
         taken = yield from self.blocks.read(block, wrap, header)
@@ -448,7 +449,8 @@ class StateMachine:
             self.tail = introduction  # it introduces the next call too, if nothing is between them
             return True
         self.line_start = True
-        if not self.deferred.defer(block, self.thinking, last or block.alone):
+        held = self.thinking or block.held
+        if not (held and self.deferred.defer(block, self.thinking, last or block.alone)):
             block.truncate_if_cut(source.truncated)
             if self.deferred.blocks:
                 self.deferred.accept()

@@ -1,4 +1,7 @@
-"""Admission control: limits on concurrent requests, on queued requests and on the request rate of each key.
+"""Admission control: who may ask the gateway, and how much at once.
+
+Clients with a key may ask; without keys, this machine only. There are limits on concurrent requests, on queued requests
+and on the request rate of each key.
 
 Strategy. A request that finds a free slot costs two comparisons. Any other waits for a future in a FIFO queue; a
 request that finishes hands its slot to the first in the queue. A client that disconnects while it waits cancels its
@@ -10,12 +13,16 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from functools import lru_cache
 from math import ceil
 from typing import Final
+from urllib.parse import urlsplit
 
-from toolglot.config import LimitSettings
-from toolglot.core.errors import OverloadError, RateLimitError, ToolglotError
+from toolglot.config import ClientKeys, LimitSettings, is_loopback, owner_of
+from toolglot.config.keys import NO_OWNER
+from toolglot.core.errors import AuthenticationError, OriginError, OverloadError, RateLimitError, ToolglotError
 from toolglot.gateway.telemetry.metrics import Metrics
+from toolglot.server.http_request import Request
 
 MINUTE: Final = 60.0
 RETRY_SECONDS: Final = 5
@@ -23,6 +30,56 @@ RETRY_SECONDS: Final = 5
 RATE_LIMIT: Final = "rate_limit"
 QUEUE_FULL: Final = "queue_full"
 QUEUE_TIMEOUT: Final = "queue_timeout"
+
+
+class Access:
+    """Checks requests, and names the owner of what they store."""
+
+    def __init__(self, keys: ClientKeys) -> None:
+        self.keys = keys
+
+    def check(self, request: Request) -> bytes:
+        """The owner of what a request stores. Raises: AuthenticationError if the gateway has client keys and the
+        request presents none of them, OriginError if it has none and a web page may have sent the request."""
+        if not self.keys.required:
+            given = request.headers.get
+            check_origin(given("host", ""), given("origin", ""), given("sec-fetch-site", ""))
+            return NO_OWNER
+        if not self.keys.admit(request.key):
+            raise AuthenticationError("No valid API key was presented." if request.key else "An API key is needed.")
+        return owner_of(request.key)
+
+    def check_origin(self, request: Request) -> None:
+        """Raise OriginError if the gateway has no client keys and a web page may have sent the request."""
+        if not self.keys.required:
+            self.check(request)
+
+    def visible_owner(self, request: Request) -> bytes | None:
+        """The owner whose rows a request with access may see; None for all."""
+        return owner_of(request.key) if self.keys.required else None
+
+
+@lru_cache(maxsize=256)
+def check_origin(host: str, origin: str, site: str) -> None:
+    """Refuse requests that a web page may have sent to a gateway without client keys.
+
+    Parameters: ``host``, ``origin`` and ``site`` are the headers Host, Origin and Sec-Fetch-Site; each may be empty.
+    For a page of another site the browser sends its ``origin`` or, for images, scripts, frames and links, a ``site`` of
+    "cross-site"; for a name that resolves to this machine (DNS rebinding), that name as ``host``.
+    Raises: OriginError if host or origin is not a loopback address, or a request without origin is cross-site.
+    """
+    foreign = not origin and site == "cross-site"
+    for address in (f"//{host}" if host else "", origin):
+        try:
+            named = urlsplit(address).hostname or ""
+        except ValueError:
+            named = ""
+        foreign |= bool(address) and not is_loopback(named)
+    if foreign:
+        raise OriginError(
+            "This gateway has no client keys, so it serves only requests to a loopback address such as 127.0.0.1,"
+            " and none from web pages of other sites. Make a key with 'toolglot key' to allow others."
+        )
 
 
 class Admission:

@@ -44,8 +44,7 @@ from toolglot.gateway.sessions.chats import ChatIndex
 from toolglot.gateway.sessions.kept_values import KeptValues
 from toolglot.gateway.sessions.ttl_store import Lookup
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
-from toolglot.server.access import Access, find_key
-from toolglot.server.admission import Admission
+from toolglot.server.admission import Access, Admission
 from toolglot.server.http_request import JSON_TYPE, Request, Response
 from toolglot.server.queries import Queries
 from toolglot.server.responder import REQUEST_ID, Responder
@@ -156,7 +155,7 @@ class Gateway:
         """Answer any request; errors are encoded in the client's wire."""
         request.id, request.key = identify(request, self.source), find_key(request)
         request.path = normalize_path(request.path)
-        (answer, wire), request.path_params = self.router.find(request.method, request.path)
+        (answer, wire), request.path_params = self.router[request.method, request.path]
         try:
             return await answer(request)
         except ToolglotError as error:
@@ -200,14 +199,14 @@ class Gateway:
         recorder = self.telemetry.begin(request.id, wire.name, REFUSED_OWNER, request.key)
         status, body, entered = 500, b"", False
         try:
-            self.access.check(request)
-            recorder.owner = self.access.owner(request)
+            recorder.owner = self.access.check(request)
             self.admission.check_rate(request.key if self.access.keys.required else "")
             body = await request.read()
             if not self.admission.try_enter():
                 await self.admission.enter()
             entered = True
-            self.telemetry.body(recorder, "request", body)
+            if recorder.body is not None:
+                self.telemetry.body(recorder, "request", body)
             mode = request.headers.get("x-toolglot-mode", "")
             exchange = await self.open_exchange(wire, body, request, recorder, mode)
             body = b""
@@ -286,7 +285,8 @@ class Gateway:
         forwarded = exchange.wire.forwarded_headers
         if forwarded and exchange.same_wire:
             headers = {name: request.headers[name] for name in forwarded if name in request.headers} | headers
-        self.telemetry.body(exchange.recorder, "upstream_request", exchange.upstream_body)
+        if exchange.recorder.body is not None:
+            self.telemetry.body(exchange.recorder, "upstream_request", exchange.upstream_body)
         async with self.pool.send(
             "POST", exchange.address, upstream, headers, exchange.take_upstream_body()
         ) as received:
@@ -302,8 +302,8 @@ class Gateway:
         if it depends on them."""
         path = {**request.query, **request.path_params}
         kept, lookup = self.kept, Lookup() if self.kept is not None else None
-        owner = self.access.owner(request)
-        incoming = IncomingRequest(wire, body, recorder, path, mode, request.key, request.headers, owner, lookup)
+        given = request.key, request.headers, recorder.owner
+        incoming = IncomingRequest(wire, body, recorder, path, mode, *given, lookup)
         large = len(body) >= offload.LARGE_REQUEST
         prepared = partial(prepare_with_tools if large else prepare, incoming, self.context)
         for _ in range(MAX_PREPARATIONS):
@@ -327,12 +327,9 @@ class Gateway:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity"}
         if request_id:
             headers[REQUEST_ID] = request_id
-        key = upstream.api_key.reveal()
-        if not (key or upstream.cookies or self.access.keys.required):
-            key = client_key
-        if key:
-            headers |= all_wires()[upstream.wire].authorize(key)
-        return {**headers, **upstream.own_headers}
+        if client_key and upstream.takes_client_key and not self.access.keys.required:
+            headers |= all_wires()[upstream.wire].authorize(client_key)
+        return {**headers, **upstream.key_headers, **upstream.own_headers}
 
     async def answer_extra(self, extra: ExtraEndpoint, request: Request) -> Response:
         body = await request.read()
@@ -435,6 +432,15 @@ def identify(request: Request, source: Source) -> str:
     """The request id that the client sent, or a new one."""
     given = request.headers.get(REQUEST_ID)
     return given if given and len(given) <= 200 and given.isprintable() else f"req_{source.token()}"
+
+
+def find_key(request: Request) -> str:
+    """The key that a client presents: in the header of any wire, or in the query."""
+    headers = request.headers
+    if key := headers.get("x-api-key") or headers.get("x-goog-api-key"):
+        return key
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
 
 
 def note_error(recorder: RequestRecorder, error: ToolglotError, wire: Wire) -> int:

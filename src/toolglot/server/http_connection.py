@@ -17,7 +17,7 @@ from typing import Final, Protocol, cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from toolglot.core.errors import HeaderSizeError, RequestError, ToolglotError
-from toolglot.server.http_request import Request, Response
+from toolglot.server.http_request import ConnectionLimits, Request, Response
 
 IDLE_TIMEOUT: Final = 75.0
 """Seconds that a connection may be idle between requests."""
@@ -33,12 +33,11 @@ MIN_PROGRESS: Final = 64
 """Bytes. A smaller body chunk does not reset the input timeout."""
 
 
-class ConnectionOwner(Protocol):
-    """What a connection needs of its listener: answers, limits and bookkeeping."""
+class ConnectionOwner(ConnectionLimits, Protocol):
+    """What a connection needs of its listener: answers and limits. ``connections`` are those that are open."""
 
-    body_limit: int
     head_limit: int
-    draining: bool
+    connections: set[HttpConnection]
 
     def answer(self, request: Request) -> Awaitable[Response | None]:
         """The response; None if it was already written to the request."""
@@ -46,14 +45,6 @@ class ConnectionOwner(Protocol):
 
     def refuse(self, error: ToolglotError) -> Response:
         """The response to input that is not a valid request."""
-        ...
-
-    def connection_opened(self, connection: HttpConnection) -> None:
-        """A connection is open."""
-        ...
-
-    def connection_closed(self, connection: HttpConnection) -> None:
-        """A connection is closed."""
         ...
 
 
@@ -68,13 +59,12 @@ class HttpConnection(asyncio.Protocol):
             "_headers",
             "_head_size",
             "_last_input",
-            "_owner",
             "_parser",
             "_queue",
             "_target",
             "_task",
         ),
-        *("_last_progress", "_unsent", "drained", "body_limit", "loop", "transport"),
+        *("_last_progress", "_unsent", "drained", "loop", "owner", "transport"),
     )
 
     transport: asyncio.Transport
@@ -82,9 +72,8 @@ class HttpConnection(asyncio.Protocol):
 
     def __init__(self, owner: ConnectionOwner, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.body_limit = owner.body_limit
         self.drained: asyncio.Future[None] | None = None
-        self._owner = owner
+        self.owner = owner
         self._parser = HttpRequestParser(self)
         self._queue: list[Request] = []
         self._task: asyncio.Task[None] | None = None
@@ -95,13 +84,6 @@ class HttpConnection(asyncio.Protocol):
         self._last_input = self._last_progress = loop.time()
         self._unsent = 0
         self._ignoring_input = False
-
-    # -- used by the request -------------------------------------------------------------------------------------------
-
-    @property
-    def is_draining(self) -> bool:
-        """Whether the connection closes after the next response."""
-        return self._owner.draining
 
     # -- used by the listener ------------------------------------------------------------------------------------------
 
@@ -124,7 +106,7 @@ class HttpConnection(asyncio.Protocol):
         elif self._incoming is not None:
             timeout = INPUT_TIMEOUT
         else:
-            timeout = 0.0 if self._owner.draining else INPUT_TIMEOUT if self._head_size else IDLE_TIMEOUT
+            timeout = 0.0 if self.owner.draining else INPUT_TIMEOUT if self._head_size else IDLE_TIMEOUT
         if now - self._last_input > timeout:
             self.transport.abort()
 
@@ -140,7 +122,7 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
-        self._owner.connection_opened(self)
+        self.owner.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
         if self._ignoring_input:
@@ -154,7 +136,7 @@ class HttpConnection(asyncio.Protocol):
                 self._ignore_upgrade(data[upgrade.args[0] :])
             if len(self._queue) > MAX_PIPELINED:
                 raise RequestError("Too many pipelined requests: more came before the first was answered.")
-            if self._incoming is None and self._head_size > self._owner.head_limit:
+            if self._incoming is None and self._head_size > self.owner.head_limit:
                 raise self._head_too_large()
         except (HttpParserError, ToolglotError) as error:
             self._reject_input(error.__context__ or error)
@@ -167,7 +149,7 @@ class HttpConnection(asyncio.Protocol):
         if self._task is not None and not self._answering.response_complete:
             self._task.cancel()
         self.resume_writing()
-        self._owner.connection_closed(self)
+        self.owner.connections.discard(self)
 
     def pause_writing(self) -> None:
         self.drained = self.loop.create_future()
@@ -195,7 +177,7 @@ class HttpConnection(asyncio.Protocol):
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
 
     def on_headers_complete(self) -> None:
-        if self._head_size > self._owner.head_limit and not self._head_fits():
+        if self._head_size > self.owner.head_limit and not self._head_fits():
             raise self._head_too_large()
         parser = self._parser
         if parser.should_upgrade():
@@ -236,10 +218,10 @@ class HttpConnection(asyncio.Protocol):
     def _head_fits(self) -> bool:
         """Whether the head alone is within the limit; ``_head_size`` may include the start of the body."""
         size = sum(len(name) + len(value) + 4 for name, value in self._headers.items())
-        return size + len(self._target) <= self._owner.head_limit
+        return size + len(self._target) <= self.owner.head_limit
 
     def _head_too_large(self) -> HeaderSizeError:
-        return HeaderSizeError(f"The head is larger than {self._owner.head_limit} bytes.")
+        return HeaderSizeError(f"The head is larger than {self.owner.head_limit} bytes.")
 
     # -- answering -----------------------------------------------------------------------------------------------------
 
@@ -249,7 +231,7 @@ class HttpConnection(asyncio.Protocol):
 
     async def _answer(self, request: Request) -> None:
         try:
-            response = await self._owner.answer(request)
+            response = await self.owner.answer(request)
             if response is not None:
                 request.send(response)
                 await request.drain()
@@ -283,7 +265,7 @@ class HttpConnection(asyncio.Protocol):
         if self.is_busy or self.transport.is_closing():
             return
         request = Request(self, "GET", b"/", {}, "1.1")
-        request.send(self._owner.refuse(reason))
+        request.send(self.owner.refuse(reason))
         self._linger()
 
     def _linger(self) -> None:

@@ -38,20 +38,25 @@ class Response:
     content_type: str = JSON_TYPE
 
 
+class ConnectionLimits(Protocol):
+    """What holds for all connections. ``draining``: each closes after its next response."""
+
+    body_limit: int
+    draining: bool
+
+
 class ClientConnection(Protocol):
     """What a request needs of its connection.
 
-    ``drained`` is set while writing is paused for a slow client, and done once the client has caught up;
-    ``is_draining``: whether the connection closes after the next response.
+    ``drained`` is set while writing is paused for a slow client, and done once the client has caught up.
     """
 
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
     drained: asyncio.Future[None] | None
-    body_limit: int
 
     @property
-    def is_draining(self) -> bool: ...
+    def owner(self) -> ConnectionLimits: ...
 
 
 class Request:
@@ -94,7 +99,7 @@ class Request:
         self.loop = connection.loop
         self._connection = connection
         self._pending_head = b""
-        self._allowance = connection.body_limit
+        self._allowance = connection.owner.body_limit
         self._body: bytes | BytesIO = b""
         self._body_error: ToolglotError | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -106,7 +111,7 @@ class Request:
 
         Raises: SizeError if it is too large, RequestError if its encoding is unknown or the data are malformed.
         """
-        limit = self._connection.body_limit
+        limit = self._connection.owner.body_limit
         if not self.body_complete:
             await self._wait()
         if self._body_error is not None:
@@ -122,7 +127,7 @@ class Request:
     async def _wait(self) -> None:
         """Wait until the body is complete or known to be unusable."""
         length = self.headers.get("content-length", "")
-        if length.isdecimal() and int(length) > self._connection.body_limit:
+        if length.isdecimal() and int(length) > self._connection.owner.body_limit:
             self._allowance = -1
         if self._allowance >= 0 and self._body_error is None:
             if self.headers.get("expect", "").lower() == "100-continue":
@@ -214,7 +219,7 @@ class Request:
             await self._connection.drained
 
     def _head(self, status: int, headers: Mapping[str, str], content_type: str, length: str) -> bytes:
-        self.keep_alive = self.keep_alive and self.body_complete and not self._connection.is_draining
+        self.keep_alive = self.keep_alive and self.body_complete and not self._connection.owner.draining
         connection = "" if self.keep_alive and self.chunked else CONNECTION[self.keep_alive]
         lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items() if value.isprintable()])
         start = format_head_start(int(time.time()), status, content_type)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from functools import partial
 from typing import Final, Protocol
 
 from toolglot.core.errors import ShutdownError, ToolglotError, UsageError
@@ -34,7 +35,7 @@ class Listener:
         self.draining = False
         self.answer = app.answer
         self.refuse = app.refuse
-        self._connections: set[HttpConnection] = set()
+        self.connections: set[HttpConnection] = set()
         self._server: asyncio.Server | None = None
         self._sweep_timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
@@ -46,7 +47,7 @@ class Listener:
         """
         try:
             self._server = await self._loop.create_server(
-                self._accept, host, port, backlog=BACKLOG, reuse_port=shared or None
+                partial(HttpConnection, self, self._loop), host, port, backlog=BACKLOG, reuse_port=shared or None
             )
         except OSError as error:
             raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
@@ -54,19 +55,10 @@ class Listener:
         bound, number = self._server.sockets[0].getsockname()[:2]
         return f"http://{f'[{bound}]' if ':' in bound else bound}:{number}"
 
-    def _accept(self) -> HttpConnection:
-        return HttpConnection(self, self._loop)
-
-    def connection_opened(self, connection: HttpConnection) -> None:
-        self._connections.add(connection)
-
-    def connection_closed(self, connection: HttpConnection) -> None:
-        self._connections.discard(connection)
-
     def _sweep(self) -> None:
         """Check the timeouts of all connections, periodically."""
         now = self._loop.time()
-        for connection in tuple(self._connections):
+        for connection in tuple(self.connections):
             connection.check_timeouts(now)
         self._sweep_timer = self._loop.call_later(SWEEP_SECONDS, self._sweep)
 
@@ -78,19 +70,19 @@ class Listener:
         if self._sweep_timer is not None:
             self._sweep_timer.cancel()
         await self._wait_for_connections(seconds)
-        for connection in tuple(self._connections):
+        for connection in tuple(self.connections):
             connection.interrupt(
                 ShutdownError("The gateway is shutting down and could not wait for the end of this answer.")
             )
         await self._wait_for_connections(FLUSH_SECONDS)
-        for connection in tuple(self._connections):
+        for connection in tuple(self.connections):
             connection.transport.abort()
         await asyncio.sleep(0)
 
     async def _wait_for_connections(self, seconds: float) -> None:
         """Wait until all connections are closed, at most some seconds; idle ones are closed at once."""
         end = self._loop.time() + seconds
-        while self._connections and self._loop.time() < end:
-            for connection in tuple(self._connections):
+        while self.connections and self._loop.time() < end:
+            for connection in tuple(self.connections):
                 connection.check_timeouts(self._loop.time())
             await asyncio.sleep(0.02)

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Generic, TypeVar
+from types import MappingProxyType
+from typing import Final, TypeVar
 
 Target = TypeVar("Target")
 
 _NAMED = re.compile(r"\{(\w+)(?::((?:[^{}]|\{[^{}]*\})+))?\}")
 ANY_METHOD = "*"
+NO_PARTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class Router(Generic[Target]):
-    """Routes are literal paths or patterns: ``{name}`` for anything but a slash, ``{name:expression}``."""
+class Router(dict[tuple[str, str], tuple[Target, Mapping[str, str]]]):
+    """The target of a method and a path, and the named parts of the path: ``router["GET", "/models"]``.
+
+    Routes are literal paths, which are the items of this dictionary, or patterns: ``{name}`` for anything but a slash,
+    ``{name:expression}``. Raises: LookupError if no route matches.
+    """
 
     def __init__(self) -> None:
-        self._literal: dict[tuple[str, str], Target] = {}
+        super().__init__()
         self._patterns: list[tuple[str, re.Pattern[str], Target]] = []
 
     def add(self, method: str, path: str, target: Target) -> None:
         """Add a route. Literal paths take precedence; of the patterns, the first that matches."""
         if "{" not in path:
-            self._literal[method, path] = target
+            self[method, path] = target, NO_PARTS
             return
         pieces = _NAMED.split(path)
         expression = "".join(
@@ -31,11 +37,8 @@ class Router(Generic[Target]):
         )
         self._patterns.append((method, re.compile(expression + re.escape(pieces[-1]), re.DOTALL), target))
 
-    def find(self, method: str, path: str) -> tuple[Target, Mapping[str, str]]:
-        """The target of a path and its named parts. Raises: LookupError if no route matches."""
-        literal = self._literal.get((method, path))
-        if literal is not None:
-            return literal, {}
+    def __missing__(self, asked: tuple[str, str]) -> tuple[Target, Mapping[str, str]]:
+        method, path = asked
         for known, pattern, target in self._patterns:
             if known in (method, ANY_METHOD) and (fit := pattern.fullmatch(path)):
                 return target, fit.groupdict()

@@ -14,7 +14,14 @@ import msgspec
 from toolglot.core.conversation import Tool, ToolChoice, Tools
 from toolglot.core.errors import RequestError
 from toolglot.core.events import CallEnded, CallRejected, Defect, Event, Reason
-from toolglot.core.json_numbers import choose_decoder, decode, decode_allowing_nan, decode_tolerant, encode
+from toolglot.core.json_numbers import (
+    decode,
+    decode_allowing_nan,
+    decode_part,
+    decode_tolerant,
+    decode_without_minus_zero,
+    encode,
+)
 
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL)
 
@@ -43,7 +50,7 @@ def parse_body(body: bytes, read_tools: Callable[[Any], Any] | None = None) -> d
     try:
         written = _FIELDS.decode(body)
         tools = written.pop("tools", None) if read_tools else None
-        read_value = choose_decoder(body)
+        read_value = decode_part if b"-0" in body else decode_without_minus_zero
         fields = {name: read_value(value) for name, value in written.items()}
         if read_tools and tools is not None:
             read = _read_once if len(tools) <= _SHARED else _read_large_once

@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+
 BLANK = b"\n\n"
 LINE_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 """Characters that JSON allows in strings and some clients treat as line ends."""
@@ -23,17 +25,15 @@ _WHOLE = re.compile(rb"(?s).*(?:\r\n|\n|\r(?!\n|\Z)){2}")
 """Everything up to the last blank line; a CR at the end may be half of a CRLF."""
 
 
-class EventStream:
-    """Returns the data of every complete event; drops event names and comments. ``waiting`` buffers the next event."""
+class EventStream(Struct, eq=False):
+    """Returns the data of every complete event; drops event names and comments. ``waiting`` buffers the next event.
+    ``after_return``: the last piece ended with a CR, which may be half of a CRLF."""
 
-    __slots__ = ("_return", "waiting")
-
-    def __init__(self) -> None:
-        self.waiting: list[bytes] = []
-        self._return = False
+    waiting: list[bytes] = []
+    after_return: bool = False
 
     def feed(self, piece: bytes) -> list[bytes]:
-        if self._return or b"\r" in piece:
+        if self.after_return or b"\r" in piece:
             piece = self._join_line_ends(piece)
         if not piece:
             return []
@@ -81,10 +81,10 @@ class EventStream:
         return [] if data is None else [data]
 
     def _join_line_ends(self, piece: bytes) -> bytes:
-        if self._return:
+        if self.after_return:
             piece = b"\r" + piece
-        self._return = piece.endswith(b"\r")
-        if self._return:
+        self.after_return = piece.endswith(b"\r")
+        if self.after_return:
             piece = piece[:-1]
         return join_line_ends(piece)
 

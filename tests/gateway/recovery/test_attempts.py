@@ -120,7 +120,7 @@ def test_defective_native_arguments_are_written_again(
     call, result = requests[0].messages[-2:]
     assert call.role == "assistant" and [part.name for part in call.calls] == ["write_file"]
     assert result.role == "tool"
-    assert "content" in "".join(part.text for part in result.parts[0].content)  # type: ignore[union-attr]
+    assert "content" in "".join(part.text for part in result.parts[0].content)
     assert exchange.recorder.calls == 1
 
 

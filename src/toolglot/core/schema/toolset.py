@@ -156,30 +156,30 @@ def _flatten(name: str) -> str:
 class CompiledTools:
     """The tools on offer, and names that are known without a schema."""
 
-    __slots__ = ("_flat", "_tools", "names")
+    __slots__ = ("_flat", "by_name", "names")
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] | None, supported: Collection[str] = ()) -> None:
-        self._tools: dict[str, CompiledTool] = {}
+        self.by_name: dict[str, CompiledTool] = {}
         self.add(_compile_declared_tools(tools).values(), supported)
 
     def add(self, tools: Iterable[CompiledTool], supported: Collection[str]) -> None:
         """Add tools, and names that are known without a schema."""
-        self._tools |= {tool.name: tool for tool in tools}
+        self.by_name |= {tool.name: tool for tool in tools}
         for name in supported:
-            self._tools.setdefault(name, CompiledTool(name))
-        self.names = tuple(self._tools)
+            self.by_name.setdefault(name, CompiledTool(name))
+        self.names = tuple(self.by_name)
         flat = Counter(map(_flatten, self.names))
         self._flat = {_flatten(name): name for name in self.names if flat[_flatten(name)] == 1}
 
     def find(self, written: str) -> CompiledTool | None:
         """Find a tool by name, as written or without decoration; never a merely similar one."""
-        found = self._tools.get(written)
-        found = found or next((self._tools[name] for name in _list_spellings(written) if name in self._tools), None)
+        found = self.by_name.get(written)
+        found = found or next((self.by_name[name] for name in _list_spellings(written) if name in self.by_name), None)
         if found is None and (rewritten := _REWRITTEN_ID.fullmatch(written)) is not None:
-            return self._tools.get(rewritten[1] or rewritten[2])
+            return self.by_name.get(rewritten[1] or rewritten[2])
         if found is None:
             names = (self._flat.get(_flatten(spelled)) for spelled in (written, plain_name(written)))
-            found = next((self._tools[name] for name in names if name is not None), None)
+            found = next((self.by_name[name] for name in names if name is not None), None)
         return found
 
     def suggest_name(self, written: str) -> str | None:

@@ -115,7 +115,7 @@ class JsonEnvelope:
 
     def _object(self, block: CallBlock, offered: bool = False) -> Steps[bool]:
         source = block.source
-        state = _EnvelopeState(source.here, offered=offered)
+        state = _EnvelopeState(source.offset + source.pos, offered=offered)
         source.pos += 1
         while True:
             usual = self.members.usual_member.match(source.text, source.pos)
@@ -141,7 +141,9 @@ class JsonEnvelope:
         """The key of the next member; if there is none, whether there was a call."""
         source = block.source
         while True:
-            head = yield from source.skip_blanks()
+            head = source.text[source.pos : source.pos + 1]
+            if not head or head.isspace():
+                head = yield from source.skip_blanks()
             if head in _PUNCTUATION:
                 source.pos += 1
                 state.depth -= head == "}"
@@ -156,7 +158,7 @@ class JsonEnvelope:
                 return self._end_early(block, state, head)
             if head in COMMENT_HEADS and (yield from skip_comment(source)):
                 continue
-            here = source.here
+            here = source.offset + source.pos
             key = yield from self.members.key(source)
             if key is not None:
                 return key

@@ -160,6 +160,9 @@ class ObjectMembers:
 
     def _skip_layout(self, source: Source, call: PartialCall) -> Steps[str]:
         """Skip whitespace and comments; return the character after them."""
+        head = source.text[source.pos : source.pos + 1]
+        if head and not head.isspace() and head not in COMMENT_HEADS:
+            return head
         while (head := (yield from source.skip_blanks())) in COMMENT_HEADS and (yield from skip_comment(source)):
             call.repair("comment")
         return head

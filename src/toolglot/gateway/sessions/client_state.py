@@ -10,7 +10,7 @@ from toolglot.core.json_numbers import encode
 from toolglot.gateway.sessions.kept_values import AnswerReference, KeptAnswer
 from toolglot.gateway.sessions.ttl_store import Lookup, OwnedStore, TtlStore
 from toolglot.wires.json_fields import text_at
-from toolglot.wires.protocol import ClientRequest, Wire
+from toolglot.wires.protocol import ClientRequest
 
 
 class ClientState(Struct, frozen=True):
@@ -20,15 +20,6 @@ class ClientState(Struct, frozen=True):
     store: TtlStore
     key: str
     lookup: Lookup | None = None
-
-    def expand(self, wire: Wire, body: bytes, limit: int) -> bytes:
-        """The request with references to earlier responses replaced by their content, as far as it is stored and the
-        request stays within ``limit`` bytes."""
-        return body if wire.expand_request is None else wire.expand_request(body, self.find_answer, limit)
-
-    def misses_values(self) -> bool:
-        """Whether the store has to be asked for values."""
-        return self.lookup is not None and bool(self.lookup.missing)
 
     def find_answer(self, answer_id: str) -> tuple[bytes, bytes] | None:
         """The request and the items of an earlier answer, by the id of the answer or of an item."""

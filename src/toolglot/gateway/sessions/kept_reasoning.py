@@ -108,10 +108,11 @@ class _OpenCall:
 
 
 class ReasoningCollector:
-    """Keeps the reasoning of one answer, from the events delivered to the client."""
+    """Keeps the reasoning of one answer, from the events delivered to the client. The store is opened if there is
+    some."""
 
-    def __init__(self, store: OwnedStore, turn: TurnKey, keeping: Keeping = KEEP_SIGNED) -> None:
-        self.store = store
+    def __init__(self, open_store: Callable[[], OwnedStore], turn: TurnKey, keeping: Keeping = KEEP_SIGNED) -> None:
+        self.open_store = open_store
         self.turn = turn
         self.keeping = keeping
         self.reasoning: list[str] = []
@@ -151,10 +152,13 @@ class ReasoningCollector:
                     call = ToolCall(ended.id, ended.name, "".join(ended.fragments))
                     self.keep(ended.thoughts, _describe_call(call), self.turn.keys_of(ended.id, index))
             case Finished():
-                self.keep(self.take_thoughts(), _describe_text("".join(self.texts)), [self.turn.key])
+                if thoughts := self.take_thoughts():
+                    self.keep(thoughts, _describe_text("".join(self.texts)), [self.turn.key])
 
     def take_thoughts(self) -> Thoughts:
         """The reasoning that belongs to no step yet."""
+        if not (self.reasoning or self.thoughts):
+            return ()
         if self.reasoning and self.keeping.unsigned:
             self.thoughts.append((Reasoning("".join(self.reasoning)), self.reasoning_at))
         taken = tuple((thought, at < len(self.texts)) for thought, at in self.thoughts)
@@ -164,11 +168,12 @@ class ReasoningCollector:
 
     def keep(self, thoughts: Thoughts, step: tuple[bytes, ...], keys: Iterable[Key]) -> None:
         size = sum(len(thought.text) + len(thought.signature) for thought, _ in thoughts)
-        if not thoughts or size > MAX_CHARS:
+        if size > MAX_CHARS:
             return
+        store = self.open_store()
         durable = self.keeping.returned or any(thought.signature for thought, _ in thoughts)
         for key in keys:
-            self.store.keep(key, KeptReasoning(step, thoughts), size, durable=durable)
+            store.keep(key, KeptReasoning(step, thoughts), size, durable=durable)
 
 
 # -- restoring: into the history ---------------------------------------------------------------------------------------

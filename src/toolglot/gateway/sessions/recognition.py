@@ -16,10 +16,8 @@ from toolglot.gateway.sessions.turns import ChatTurn, SessionTurn
 
 def recognise(
     request: IncomingRequest, conversation: Conversation, route: Route, context: GatewayContext
-) -> SessionTurn | None:
-    """The turn of a request, before anything is changed in its messages; None if the gateway has no store."""
-    if not context.chain_secret:
-        return None
+) -> SessionTurn:
+    """The turn of a request, before anything is changed in its messages. The gateway has a store."""
     owner = request.owner
     client_session = find_session_id(request.headers, conversation.extra)
     _, dialog = split_context(conversation.messages)

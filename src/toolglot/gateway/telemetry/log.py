@@ -115,7 +115,7 @@ class Telemetry:
             text = data[: 2 * BODY_LENGTH].decode("utf-8", "replace")
             text = redact_text(text, (*self._known_secrets, *recorder.own_secrets))[:BODY_LENGTH]
             size = len(data) if size is None else size
-            fields = {"request_id": recorder.clean(recorder.request_id), "what": what, "bytes": size, "body": text}
+            fields = {"request_id": recorder.clean(recorder.request_id)[0], "what": what, "bytes": size, "body": text}
             self._bodies.info("%s", json.dumps(fields, separators=(",", ":")))
 
     def describe_dry_run(self, original: Iterable[str], delivered: Iterable[Event]) -> bytes:

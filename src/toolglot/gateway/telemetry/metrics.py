@@ -13,7 +13,7 @@ from functools import partial
 from time import time
 from typing import Final, TypeVar
 
-from toolglot.config.rollout import NATIVE_CALLS, SUCCESS, UNTOUCHED, Arm
+from toolglot.config.rollout import DRY_RUN, NATIVE_CALLS, ON, SUCCESS, UNTOUCHED
 from toolglot.core.errors import ToolglotError
 from toolglot.gateway.telemetry.records import Record
 
@@ -24,6 +24,8 @@ FIRST_CHUNK_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 DURATION_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 CONFIDENCE_BUCKETS: Final = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99, 1.0)
 ARM: Final = ("transformation", "arm")
+FIRST_ERROR: Final = 400
+"""The lowest status with which the client got an error instead of an answer."""
 
 
 def _list_codes(kind: type[ToolglotError]) -> Iterator[str]:
@@ -220,16 +222,16 @@ class Metrics:
         for transformation, arm in (record.arms or UNTOUCHED).items():
             self.compare(record, transformation, arm)
         if record.mode == NATIVE_CALLS or NATIVE_CALLS in record.outcomes:
-            self.compare(record, NATIVE_CALLS, Arm.ON)
+            self.compare(record, NATIVE_CALLS, ON)
 
     def compare(self, record: Record, transformation: str, arm: str) -> None:
         """Count what one transformation did, or would have done in a dry run."""
         group = transformation, arm
-        if record.answered:
+        if record.status < FIRST_ERROR:
             self.answers[group].total += 1
         for complaint in record.complaints:
             self.complaints[*group, complaint].total += 1
-        would = record.would if arm == Arm.DRY_RUN else None
+        would = record.would if arm == DRY_RUN else None
         outcomes = (would or record).outcomes
         if transformation not in outcomes:
             return

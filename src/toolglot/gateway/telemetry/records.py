@@ -122,11 +122,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     attempts: tuple[Attempt, ...] = ()
     """The requests to upstreams, in order."""
 
-    @property
-    def answered(self) -> bool:
-        """Whether the client got an answer instead of an error."""
-        return self.status < 400
-
     def __str__(self) -> str:
         """One line of JSON."""
         return msgspec.json.encode(self).decode()
@@ -396,42 +391,40 @@ class RequestRecorder(msgspec.Struct):
         """The client's key, unless it is so short that it may be any text."""
         return (self.key,) if len(self.key) >= SECRET_LENGTH else ()
 
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """The client's key, and the secrets of all upstreams."""
-        return (*self.own_secrets, *self.known_secrets)
-
-    def clean(self, text: str) -> str:
-        """Text that clients, models or upstreams chose: short, printable and without secrets."""
-        return redact_printable(mask(text, self.secrets))
+    def clean(self, *texts: str) -> tuple[str, ...]:
+        """Texts that clients, models or upstreams chose: short, printable and without the client's key and the secrets
+        of all upstreams."""
+        secrets = self.known_secrets if len(self.key) < SECRET_LENGTH else (self.key, *self.known_secrets)
+        joined = "\0".join(texts)
+        if [secret for secret in secrets if secret in joined]:
+            texts = tuple([mask(text, secrets) for text in texts])
+        return tuple(map(redact_printable, texts))
 
     def end_attempt(self, error: str) -> None:
         """The request to the upstream failed, or its answer was defective, and another one follows."""
         now = self.clock()
-        self.attempts.append(self._describe_attempt(error, now))
+        upstream, error = self.clean(self.upstream, error)
+        self.attempts.append(self._describe_attempt(upstream, error, now))
         self.attempt_began, self.error = now, ""
         self.open.clear()
 
-    def _describe_attempt(self, error: str, now: float) -> Attempt:
+    def _describe_attempt(self, upstream: str, error: str, now: float) -> Attempt:
         began = self.began if self.attempt_began is None else self.attempt_began
-        return Attempt(
-            upstream=self.clean(self.upstream),
-            mode=self.mode,
-            dialect=self.dialect,
-            error=self.clean(error),
-            duration=now - began,
-        )
+        return Attempt(upstream=upstream, mode=self.mode, dialect=self.dialect, error=error, duration=now - began)
 
     def conclude(self, status: int) -> Record:
         """The record, with everything sanitised that clients, models or upstreams chose."""
         now = self.clock()
+        chosen = self.model, self.upstream, self.upstream_model, self.error
+        model, upstream, upstream_model, error = self.clean(*chosen)
+        own_id = OWN_ID.fullmatch(self.request_id) is not None
         return Record(
-            request_id=self.request_id if OWN_ID.fullmatch(self.request_id) else self.clean(self.request_id),
+            request_id=self.request_id if own_id else self.clean(self.request_id)[0],
             time=_format_time(self.time),
             wire=self.wire,
-            model=self.clean(self.model),
-            upstream=self.clean(self.upstream),
-            upstream_model=self.clean(self.upstream_model),
+            model=model,
+            upstream=upstream,
+            upstream_model=upstream_model,
             mode=self.mode,
             dialect=self.dialect,
             client=self.client,
@@ -440,29 +433,29 @@ class RequestRecorder(msgspec.Struct):
             stripped=self.stripped,
             status=status,
             calls=self.calls,
-            tools=tuple(map(self.clean, self.tools)),
+            tools=self.clean(*self.tools) if self.tools else (),
             read_as=tuple(self.read_as),
             repairs=tuple(self.repairs),
             rejected=tuple(self.rejected),
-            notes=tuple(map(self.clean, self.notes)),
+            notes=self.clean(*self.notes) if self.notes else (),
             chunks=self.chunks,
             bytes=self.bytes,
             first_chunk=self.first_chunk,
             duration=now - self.began,
             finish=self.finish,
             usage=_usage_fields(self.usage) if self.usage else None,
-            error=self.clean(self.error),
+            error=error,
             client_gone=self.client_gone,
             conversation=self.conversation,
             arms=self.arms,
             outcomes=self.outcomes,
-            transformed=tuple(map(self.clean, self.transformed)),
+            transformed=self.clean(*self.transformed) if self.transformed else (),
             confidences=tuple(self.confidences),
             complaints=tuple(self.complaints),
             would=self.dry_run.dry_run_result() if self.dry_run else None,
             outcome=self.outcome(status),
             session=self.session,
-            attempts=(*self.attempts, self._describe_attempt(self.error, now)) if self.upstream else (),
+            attempts=(*self.attempts, self._describe_attempt(upstream, error, now)) if self.upstream else (),
         )
 
     def outcome(self, status: int) -> str:

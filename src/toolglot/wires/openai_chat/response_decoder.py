@@ -45,7 +45,7 @@ from toolglot.wires.openai_chat.response_schema import (
     decode,
 )
 from toolglot.wires.protocol import DecodedResponse
-from toolglot.wires.sse import EventStream
+from toolglot.wires.sse import BLANK, DATA, EventStream
 
 DONE = b"[DONE]"
 CUT = {"length", "content_filter"}
@@ -245,7 +245,7 @@ class StreamDecoder(PayloadDecoder):
                 return events_read
         events: list[Event] = []
         calls = len(self.calls)
-        for data in self.stream.feed(piece):
+        for data in self.split(piece):
             if data[:1] == b"{" and not self.over:
                 self.read(data, events)
             else:
@@ -255,6 +255,14 @@ class StreamDecoder(PayloadDecoder):
         ):  # a call without a name yet emits nothing, but the arguments may be its own
             self.template = self.infer_next(piece, events[0]) if len(events) == 1 and self.templates_left else None
         return events
+
+    def split(self, piece: bytes) -> list[bytes]:
+        """The data of the events that are complete now. Most chunks are one event."""
+        stream = self.stream
+        usual = piece[:6] == DATA and piece[-2:] == BLANK and piece.count(b"\n") == 2
+        if usual and not (stream.waiting or stream.after_return) and b"\r" not in piece:
+            return [piece[6:-2]]
+        return stream.feed(piece)
 
     def infer_next(self, piece: bytes, event: Event) -> ChunkTemplate | None:
         """Infer a template for the next chunks, if this one has the usual form."""

@@ -89,7 +89,7 @@ class StreamEncoder:
         signature, self.signature = self.signature, ""
         function = {"name": event.name, "arguments": ""}
         encoded = {"index": event.index, "id": event.id, "type": "function", "function": function}
-        return self.put({"tool_calls": [encoded | write_signature(signature)]})
+        return self.put({"tool_calls": [encoded | write_signature(signature) if signature else encoded]})
 
     def keep_signature(self, event: ReasoningSigned) -> bytes:
         """A signature of this wire waits for the next call; the chat wire has no field for others."""
