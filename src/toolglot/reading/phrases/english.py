@@ -64,7 +64,7 @@ _SAYING = (
     r"|expect|need|want|like|prefer|appreciate|see|remember|forget|bear|follow|respect|treat|regard|count|trust"
     r"|accept|decline|refuse|reject|pass|skip|avoid|omit|ignore|call|name|refer|define|denote|cover|touch|dive"
     r"|unpack|break|spell|sum|wrap|paint|draw|contrast|quote|cite|paraphrase|interpret|help|assist|support|continue"
-    r"|proceed|return|come|do|make|get|put|set|use|try|choose|pick|notify|inform|alert|ask|add|express|voice|speak"
+    r"|proceed|return|come|do|make|get|put|set|use|try|choose|pick|notify|inform|alert|ask|add|express|voice"
     r"|talk|teach|list|leave|provide|state|correct|list|justify|argue|defend|frame|simplify|work)"
 )
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
