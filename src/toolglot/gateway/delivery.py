@@ -354,7 +354,7 @@ class Delivery:
         answered = self.has_answer or self.recorder.calls or any(map(is_answer, out))
         partly = [event for event in self.partly_sent if reason != "length" or event.reason is not Reason.TRUNCATED]
         if partly:
-            return Failed("refused_call", " ".join(map(describe_rejection, partly)))
+            return Failed("refused_call", self.explain(partly))
         if self.cut and (self.plan.streamed or not answered):
             names = ", ".join(dict.fromkeys(self.cut))
             return Failed("truncated_call", f"The arguments of the model's call of {names} end in the middle.")
@@ -365,12 +365,16 @@ class Delivery:
     def explain_rejected(self, out: list[Event]) -> None:
         """Append a note on which calls were not made, and why."""
         cut = () if self.plan.streamed else dict.fromkeys((*self.cut, *self.unended))
-        explain = self.plan.explain
-        rejected = [explain(self.rejected)] if explain and self.rejected else map(describe_rejection, self.rejected)
+        rejected = [self.explain(self.rejected)] if self.rejected else []
         notes = [*rejected, *(CUT_CALL.format(tool=name) for name in cut)]
         if notes:
             gap = MESSAGE_BREAK if self.has_answer or any(map(is_answer, out)) else ""
             out.append(TextDelta(f"{gap}({' '.join(notes)})"))
+
+    def explain(self, rejected: list[CallRejected]) -> str:
+        """Why calls were not made."""
+        explain = self.plan.explain
+        return explain(rejected) if explain else " ".join(map(describe_rejection, rejected))
 
     def record_unended(self) -> None:
         """Record native calls that have no end at all."""

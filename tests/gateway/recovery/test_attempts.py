@@ -15,6 +15,7 @@ from toolglot.core.events import (
     CallEnded,
     CallStarted,
     Event,
+    Failed,
     Finished,
     TextDelta,
     Usage,
@@ -228,7 +229,14 @@ def test_a_call_that_the_client_has_is_not_sent_twice() -> None:
     assert "do not repeat" in requests[0].messages[-1].text
 
 
-UNNAMED = '<tool_call>\n{"arguments": {"path": "a.txt"}}\n</tool_call>'
+BROKEN = BROKEN_TEXTS["broken JSON"]
+
+
+def explain(events: list[Event]) -> str:
+    """What the client is told about a call that was not made."""
+    last = events[-1]
+    return last.message if isinstance(last, Failed) else sum_up(events)[0]
+
 
 # -- bounds ------------------------------------------------------------------------------------------------------------
 
@@ -253,29 +261,29 @@ def test_a_call_cut_by_the_token_limit_is_not_asked_again(streamed: bool) -> Non
 
 @STREAMED
 def test_limits_end_the_ladder(streamed: bool) -> None:
-    broken = written(UNNAMED)
+    broken = written(BROKEN)
     for limits in ({"recovery_retries": 0}, {"recovery_tokens": 10}, {"rollout_recovery": "off"}):
         line, exchange = ask("openai_chat", "openai_chat", "text", streamed, **limits)
         events, requests = line.answer_in_turn(exchange, [broken])
         assert not requests
-        assert "was not made" in sum_up(events)[0]
+        assert "was not made" in explain(events)
 
 
 @STREAMED
 def test_a_dry_run_only_records(streamed: bool) -> None:
     line, exchange = ask("openai_chat", "openai_chat", "text", streamed, rollout_recovery="shadow")
-    events, requests = line.answer_in_turn(exchange, [written(UNNAMED)])
+    events, requests = line.answer_in_turn(exchange, [written(BROKEN)])
     assert not requests
-    assert "was not made" in sum_up(events)[0]
+    assert "was not made" in explain(events)
     assert exchange.recorder.outcomes["recovery"] == {"rejected_call": 1}
 
 
 @STREAMED
 def test_the_client_is_told_if_nothing_is_retried(streamed: bool) -> None:
     line, exchange = ask("openai_chat", "openai_chat", "text", streamed, recovery_feedback_only="true")
-    events, requests = line.answer_in_turn(exchange, [written(UNNAMED)])
+    events, requests = line.answer_in_turn(exchange, [written(BROKEN)])
     assert not requests
-    assert "Write the call again" in sum_up(events)[0]
+    assert "Write the call again" in explain(events)
 
 
 @STREAMED
