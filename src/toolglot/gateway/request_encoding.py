@@ -10,8 +10,9 @@ from toolglot.clients import toolsets
 from toolglot.clients.xml.argument_escaping import GUARDED_TOOLS
 from toolglot.config.rollout import EDITING
 from toolglot.core.conversation import Conversation, Tool, ToolChoice
+from toolglot.gateway.capabilities.constraints import constrain
 from toolglot.gateway.capabilities.profiles import REASONING_RETURNED, SIGNED_CALLS, STREAM_ONLY, Rule
-from toolglot.gateway.capabilities.workarounds import adapt_reasoning, enforce_call, restrict_tools
+from toolglot.gateway.capabilities.workarounds import adapt_reasoning, restrict_tools
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT
 from toolglot.gateway.sessions.kept_reasoning import Keeping, find_turn, restore
 from toolglot.gateway.sessions.recognition import make_chat_turn
@@ -80,9 +81,10 @@ def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedCo
     if route.upstream.coached:
         return render_for_small_model(conversation, route.dialect)
     prompted = render_as_text(conversation, route.dialect, parallel=route.parallel)
-    if conversation.choice.mode == "required" and exchange.upstream_wire.reasoning_fields:
-        return enforce_call(prompted, _find_rule(exchange), route.dialect, parallel=route.parallel)
-    return prompted
+    if conversation.choice.mode != "required":
+        return prompted
+    wire, rule = exchange.upstream_wire, _find_rule(exchange)
+    return constrain(prompted, rule, wire, route.dialect, parallel=route.parallel) or prompted
 
 
 def _encode_natively(exchange: Exchange, conversation: Conversation) -> bytes:
