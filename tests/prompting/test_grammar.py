@@ -14,7 +14,7 @@ from support.gbnf import Grammar
 from toolglot import read
 from toolglot.core.conversation import Tool
 from toolglot.dialects.records import all_dialects
-from toolglot.prompting.grammar import build_grammar
+from toolglot.prompting.grammar.gbnf import build_grammar
 from toolglot.server.upstream.embedded import start
 
 TEXT = {"type": "string"}

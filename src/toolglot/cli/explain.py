@@ -37,7 +37,7 @@ ARM_TEXTS = {
     "control": "left to others (this conversation is in the control group)",
     "dry_run": "in a dry run",
 }
-CAPABILITIES = ("native", "parallel", "dialect", "reasoning", "structured", "quirks")
+CAPABILITIES = ("native", "parallel", "dialect", "reasoning", "structured", "strict", "quirks")
 
 
 def add(commands: Commands) -> None:

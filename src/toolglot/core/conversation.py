@@ -116,11 +116,13 @@ class Message(Struct, frozen=True):
 
 
 class Tool(Struct, frozen=True):
-    """A tool on offer. ``parameters`` is its JSON Schema, as the client sent it."""
+    """A tool on offer. ``parameters`` is its JSON Schema, as the client sent it; ``strict`` asks the upstream to hold
+    the model to it."""
 
     name: str
     description: str = ""
     parameters: Mapping[str, Any] = {}
+    strict: bool = False
 
     def __post_init__(self) -> None:
         _require_name("a tool", self.name)
@@ -128,8 +130,8 @@ class Tool(Struct, frozen=True):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tool):
             return NotImplemented
-        same = (self.name, self.description, self.parameters) == (other.name, other.description, other.parameters)
-        return same and _are_identical(self.parameters, other.parameters)
+        same = (self.name, self.description, self.strict) == (other.name, other.description, other.strict)
+        return same and self.parameters == other.parameters and _are_identical(self.parameters, other.parameters)
 
     def __hash__(self) -> int:
         return hash((self.name, self.description))

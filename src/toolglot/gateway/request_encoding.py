@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -10,9 +11,10 @@ from toolglot.clients import toolsets
 from toolglot.clients.xml.argument_escaping import GUARDED_TOOLS
 from toolglot.config.rollout import EDITING
 from toolglot.core.conversation import Conversation, Message, Tool, ToolChoice
+from toolglot.gateway.capabilities.constraints import constrain
 from toolglot.gateway.capabilities.profiles import REASONING_RETURNED, SIGNED_CALLS, STREAM_ONLY, Rule
-from toolglot.gateway.capabilities.workarounds import adapt_reasoning, enforce_call, restrict_tools
-from toolglot.gateway.recovery.attempts import AnswerDefect, Step
+from toolglot.gateway.capabilities.workarounds import adapt_reasoning, restrict_tools
+from toolglot.gateway.recovery.attempts import AnswerDefect, DefectKind, Step
 from toolglot.gateway.recovery.retry_messages import append_messages, make_retry_messages
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT
 from toolglot.gateway.sessions.kept_reasoning import Keeping, find_turn, restore
@@ -65,11 +67,11 @@ def _find_mapping(exchange: Exchange, conversation: Conversation) -> toolsets.To
 
 
 def encode_as_text(
-    exchange: Exchange, conversation: Conversation, body: bytes = b"", more: tuple[Message, ...] = ()
+    exchange: Exchange, conversation: Conversation, body: bytes = b"", more: tuple[Message, ...] = (), tool: str = ""
 ) -> bytes:
     """The request with tools and calls as text. The prompt of an XML client has them as text already, so it goes on
     unchanged unless its tools are mapped to others or the upstream needs examples. ``more`` are messages that are text
-    already."""
+    already. ``tool`` is the one that the model is held to, where the upstream can do that."""
     session, route = exchange.xml_session, exchange.route
     if session is not None and not route.upstream.coached and exchange.mapping is None:
         if body and exchange.same_wire and not route.extra:
@@ -81,11 +83,15 @@ def encode_as_text(
     prompted = exchange.prompted = _render_prompt(exchange, conversation)
     exchange.recorder.notes += prompted.notes
     exchange.tools, exchange.names = _list_readable(exchange, prompted.tools), prompted.names
+    if tool:
+        rule, wire = _find_rule(exchange), exchange.upstream_wire
+        prompted = constrain(prompted, rule, wire, route.dialect, tool=tool) or prompted
     return _encode_for_wire(exchange, _append(prompted.conversation, more))
 
 
 def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerDefect, step: Step) -> bytes:
-    """The request that asks the model again, because its answer was defective."""
+    """The request that asks the model again, because its answer was defective. Where the upstream can hold the model to
+    a call of the tool that it meant, it does; an unknown tool may have been a mistake for words."""
     route = exchange.route
     if step is Step.DIALECT and exchange.xml_session is None:
         other = OTHER_DIALECT if route.dialect != OTHER_DIALECT else SECOND_DIALECT
@@ -95,14 +101,28 @@ def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerD
     native = route.tool_mode is NATIVE
     if step is Step.ONE_TOOL and exchange.xml_session is None:
         conversation = _offer_one(conversation, exchange.names.get(defect.tool, defect.tool), native)
-    more = make_retry_messages(defect, exchange.tools, None if native else route.dialect)
+    defect = _name_as_prompted(defect, exchange.names)
+    meant = defect.tool if defect.kind in (DefectKind.REJECTED, DefectKind.INVALID) else ""
+    break_character = exchange.prompted.break_character if exchange.prompted else ""
+    more = make_retry_messages(defect, exchange.tools, None if native else route.dialect, break_character)
     if not native or exchange.upstream_wire.chat is not None:
-        return encode_as_text(exchange, conversation, more=more)
+        return encode_as_text(exchange, conversation, more=more, tool=meant)
     conversation = _append(conversation, more)
+    if meant:
+        rule, wire = _find_rule(exchange), exchange.upstream_wire
+        name = exchange.names.get(meant, meant)
+        conversation = constrain(conversation, rule, wire, route.dialect, tool=name) or conversation
     if exchange.same_wire and exchange.xml_session is None and exchange.mapping is None:
         matched = _match_results(exchange, _restore_reasoning(exchange, conversation))
         return _encode_for_wire(exchange, _apply_workarounds(exchange, matched))
     return _encode_natively(exchange, conversation)
+
+
+def _name_as_prompted(defect: AnswerDefect, names: Mapping[str, str]) -> AnswerDefect:
+    """The defect with tools named as the model knows them."""
+    prompted = {name: own for own, name in names.items()}
+    renamed = (replace(event, tool=prompted.get(event.tool or "", event.tool)) for event in defect.rejected)
+    return replace(defect, rejected=tuple(renamed)) if prompted else defect
 
 
 def _append(conversation: Conversation, more: tuple[Message, ...]) -> Conversation:
@@ -122,9 +142,10 @@ def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedCo
     if route.upstream.coached:
         return render_for_small_model(conversation, route.dialect)
     prompted = render_as_text(conversation, route.dialect, parallel=route.parallel)
-    if conversation.choice.mode == "required" and exchange.upstream_wire.reasoning_fields:
-        return enforce_call(prompted, _find_rule(exchange), route.dialect, parallel=route.parallel)
-    return prompted
+    if conversation.choice.mode != "required":
+        return prompted
+    wire, rule = exchange.upstream_wire, _find_rule(exchange)
+    return constrain(prompted, rule, wire, route.dialect, parallel=route.parallel) or prompted
 
 
 def _encode_natively(exchange: Exchange, conversation: Conversation) -> bytes:

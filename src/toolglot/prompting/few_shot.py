@@ -22,7 +22,8 @@ from msgspec.structs import replace
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolChoice
 from toolglot.prompting.conversation import PromptedConversation, list_offered_tools, render_as_text, write_call
 from toolglot.prompting.example_arguments import properties_of, type_of
-from toolglot.prompting.grammar import build_grammar
+from toolglot.prompting.grammar.gbnf import build_grammar
+from toolglot.prompting.output_format import add_output_format
 
 EXAMPLES_PER_TOOL = 2
 """With a single example, the model copies its values into the answer more often."""
@@ -51,7 +52,6 @@ _SENTENCE = re.compile(r"[^\n]{1,100}?(?=[.:;]\s|[.:;]?$|\n)|[^\n]{1,100}")
 _SMALL_TALK = (("Hello!", "Hello! What can I do for you?"), ("Thanks.", "You are welcome."))
 _RULE = "Answer with a call if one of them fits the request, else with text."
 _NO_TAGS = "root ::= [^<]+\n"
-_OUTPUT_FORMAT_FIELDS = frozenset(("grammar", "json_schema", "response_format"))
 
 
 class AnswerKind(StrEnum):
@@ -92,10 +92,10 @@ def render_for_small_model(conversation: Conversation, dialect: str) -> Prompted
         return prompted
     kind = choose_answer_kind(conversation)
     if kind is AnswerKind.TEXT:
-        return add_grammar(prompted, _NO_TAGS)
+        return _add_grammar(prompted, _NO_TAGS)
     messages = _insert_examples(prompted.conversation.messages, *_prepare(tools, dialect, kind))
     with_examples = replace(prompted, conversation=replace(prompted.conversation, messages=messages))
-    return add_grammar(with_examples, build_grammar(tools, dialect, required=kind is AnswerKind.CALL, parallel=False))
+    return _add_grammar(with_examples, build_grammar(tools, dialect, required=kind is AnswerKind.CALL, parallel=False))
 
 
 @lru_cache(maxsize=16)
@@ -122,12 +122,9 @@ def _list_briefly(tools: Sequence[Tool]) -> str:
     return "\n".join(["You can call these tools:", *lines, _RULE])
 
 
-def add_grammar(prompted: PromptedConversation, text: str | None) -> PromptedConversation:
+def _add_grammar(prompted: PromptedConversation, text: str | None) -> PromptedConversation:
     """Add a grammar to the request, unless there is none or the client sets an output format itself."""
-    conversation = prompted.conversation
-    if text is None or not _OUTPUT_FORMAT_FIELDS.isdisjoint(conversation.extra):
-        return prompted
-    return replace(prompted, conversation=replace(conversation, extra={**conversation.extra, "grammar": text}))
+    return (add_output_format(prompted, {"grammar": text}) if text else None) or prompted
 
 
 def _write_examples(tools: Sequence[Tool], dialect: str, small_talk: Sequence[tuple[str, str]]) -> Iterator[Message]:

@@ -308,4 +308,7 @@ def write_function(tool: Tool) -> dict[str, Any]:
     payload: dict[str, Any] = {"name": tool.name}
     if tool.description:
         payload["description"] = tool.description
-    return {"type": "function", "function": payload | {"parameters": dict(tool.parameters)}}
+    payload["parameters"] = dict(tool.parameters)
+    if tool.strict:
+        payload["strict"] = True
+    return {"type": "function", "function": payload}

@@ -238,6 +238,9 @@ parameter that is missing there is lost, with a note (``translation.list_not_car
 of it, too.
 """
 
+OutputFormat = Callable[[Any], Mapping[str, Any]]
+"""Turns a grammar, a structural tag or a schema into fields of a request."""
+
 FindResponse = Callable[[str], tuple[bytes, bytes] | None]
 SUCCESS_REASONS: Final = ("stop", "tool_calls")
 
@@ -276,7 +279,8 @@ class Wire:
     ``chat``: set if upstreams of this wire are stateful; they have no tools of their own, so tools are text.
     ``terms``: what an operator has to accept before such an upstream is used. ``variables``: the environment variables
     of settings of the upstream that are not given. ``intercepted_marks``: marks that the upstream takes for its own if
-    the model writes them; dialects with these cannot be used.
+    the model writes them; dialects with these cannot be used. ``output_formats``: by kind of constraint, the request
+    field that holds the model to a grammar, a structural tag or a schema.
     """
 
     name: str
@@ -311,6 +315,7 @@ class Wire:
     terms: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     intercepted_marks: tuple[str, ...] = ()
+    output_formats: Mapping[str, OutputFormat] = field(default_factory=dict)
 
 
 ERROR_NOTE = "[The tool reported an error]\n"

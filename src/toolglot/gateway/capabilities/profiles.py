@@ -34,6 +34,7 @@ CHOICE_IGNORED: Final = "choice_ignored"
 SIGNED_CALLS: Final = "signed_calls"
 REASONING_RETURNED: Final = "reasoning_returned"
 STREAM_ONLY: Final = "stream_only"
+THINKING_OR_CHOICE: Final = "thinking_or_choice"
 QUIRKS: Final = (
     STRIPS_SPECIAL_TOKENS,
     NAMED_CHOICE_IS_AUTO,
@@ -41,11 +42,15 @@ QUIRKS: Final = (
     SIGNED_CALLS,
     REASONING_RETURNED,
     STREAM_ONLY,
+    THINKING_OR_CHOICE,
 )
 REASONING_MISSING: Final = "reasoning_missing"
 """The kind of an error that means: the server wants reasoning of earlier turns back."""
 THOUGHTS: Final = ("reasoning_content", "reasoning")
 GRAMMAR: Final = "grammar"
+STRUCTURAL_TAG: Final = "structural_tag"
+JSON_SCHEMA: Final = "json_schema"
+STRUCTURED: Final = (GRAMMAR, STRUCTURAL_TAG, JSON_SCHEMA)
 MESSAGE_LENGTH: Final = 4000
 """How many characters of an error's text are searched."""
 
@@ -69,6 +74,7 @@ class Rule:
     dialect: str = ""
     reasoning: str = ""
     structured: str = ""
+    strict: bool = False
     quirks: tuple[str, ...] = ()
     why: str = ""
     number: int = 0
@@ -236,11 +242,11 @@ KINDS: Final[Mapping[str, Mapping[str, ValueType]]] = {
     "rule": {
         **dict.fromkeys(("name", "why"), TEXT),
         **dict.fromkeys(("address", "model"), NAMES),
-        **dict.fromkeys(("native", "parallel"), BOOL),
+        **dict.fromkeys(("native", "parallel", "strict"), BOOL),
         "facts": FACTS,
         "dialect": DIALECT,
         "reasoning": choice(*THOUGHTS, empty=True),
-        "structured": choice(GRAMMAR, empty=True),
+        "structured": choice(*STRUCTURED, empty=True),
         "quirks": ValueType(f"a list of {', '.join(QUIRKS)}", _quirks),
     },
     "look": {**dict.fromkeys(("server", "ask", "body"), TEXT), "has": NAMES, "facts": FACTS},

@@ -5,9 +5,9 @@
     choice_ignored          the server ignores any choice: offer only the chosen tools, and demand a call in the prompt
     signed_calls            calls carry signatures that must be sent back, even on a wire without signatures
     reasoning_returned      the reasoning before a call must be sent back with it; see sessions/kept_reasoning.py
+    thinking_or_choice      the server refuses a required call of a model that thinks; see constraints.py
 
-Reasoning of earlier turns goes into the field that the server supports, or is left out. If a call is required of a
-model that writes calls as text, a grammar enforces it where the server supports one.
+Reasoning of earlier turns goes into the field that the server supports, or is left out.
 """
 
 from __future__ import annotations
@@ -20,15 +20,11 @@ from msgspec.structs import replace
 from toolglot.core.conversation import Conversation, Part, Reasoning, ToolChoice
 from toolglot.gateway.capabilities.profiles import (
     CHOICE_IGNORED,
-    GRAMMAR,
     NAMED_CHOICE_IS_AUTO,
     SIGNED_CALLS,
     STRIPS_SPECIAL_TOKENS,
     Rule,
 )
-from toolglot.prompting.conversation import PromptedConversation
-from toolglot.prompting.few_shot import add_grammar
-from toolglot.prompting.grammar import build_grammar
 from toolglot.wires.translation import demand_call
 
 FIELDS: Final[Mapping[str, Mapping[str, bool]]] = {STRIPS_SPECIAL_TOKENS: {"skip_special_tokens": False}}
@@ -73,10 +69,3 @@ def _adapt_part(part: Part, rule: Rule) -> Part | None:
     if part.signature and SIGNED_CALLS in rule.quirks:
         return part if rule.reasoning else replace(part, text="")
     return replace(part, kind=rule.reasoning, signature="") if rule.reasoning and part.text else None
-
-
-def enforce_call(prompted: PromptedConversation, rule: Rule, dialect: str, *, parallel: bool) -> PromptedConversation:
-    """The conversation with a grammar that allows only calls, if the server supports grammars."""
-    if rule.structured != GRAMMAR:
-        return prompted
-    return add_grammar(prompted, build_grammar(prompted.tools, dialect, required=True, parallel=parallel))

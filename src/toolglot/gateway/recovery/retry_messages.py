@@ -30,9 +30,14 @@ NOT_EXECUTED: Final = "This call was not executed, because an earlier one was wr
 ACCEPTED: Final = " The calls before it were accepted: do not repeat them."
 
 
-def make_retry_messages(defect: AnswerDefect, tools: tuple[Tool, ...], dialect: str | None) -> tuple[Message, ...]:
-    """The messages that follow the conversation. ``dialect`` is None for a model with native tools."""
-    feedback = REQUESTS.get(defect.kind) or write_feedback(defect.rejected, tools, dialect)
+def make_retry_messages(
+    defect: AnswerDefect, tools: tuple[Tool, ...], dialect: str | None, break_character: str = ""
+) -> tuple[Message, ...]:
+    """The messages that follow the conversation. ``dialect`` is None for a model with native tools;
+    ``break_character`` is the one in quoted marks of the prompt."""
+    feedback = REQUESTS.get(defect.kind) or write_feedback(
+        defect.rejected, tools, dialect, break_character=break_character
+    )
     if defect.accepted:
         feedback += ACCEPTED
     text = defect.text.strip()

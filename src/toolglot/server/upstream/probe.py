@@ -211,7 +211,7 @@ def suggest(upstream: Upstream, model: str, findings: Mapping[str, Finding], kno
         yield f"parallel = {json.dumps('native, two calls' in passed)}"
     if dialects and not native:
         yield f"dialect = {json.dumps(dialects[0])}"
-    for name in ("reasoning", "structured"):
+    for name in ("reasoning", "structured", "strict"):
         if getattr(known, name):
             yield f"{name} = {json.dumps(getattr(known, name))}"
     if known.quirks:

@@ -190,7 +190,8 @@ def _encode_tool(tool: Tool) -> dict[str, Any]:
     encoded: dict[str, Any] = {"name": tool.name}
     if tool.description:
         encoded["description"] = tool.description
-    return encoded | {"input_schema": {"type": "object", **tool.parameters}}
+    encoded["input_schema"] = {"type": "object", **tool.parameters}
+    return encoded | {"strict": True} if tool.strict else encoded
 
 
 def _names_one(choice: ToolChoice) -> bool:

@@ -7,7 +7,7 @@ import re
 from toolglot.wires.ollama.errors import decode_error, encode_error
 from toolglot.wires.ollama.models import list_models, show_model, show_version
 from toolglot.wires.ollama.request_decoder import NAME, decode_request
-from toolglot.wires.ollama.request_encoder import CARRIES, adapt_request, encode_request
+from toolglot.wires.ollama.request_encoder import CARRIES, OUTPUT_FORMATS, adapt_request, encode_request
 from toolglot.wires.ollama.response_decoder import StreamDecoder, decode_response
 from toolglot.wires.ollama.response_encoder import StreamEncoder, encode_response
 from toolglot.wires.protocol import SUCCESS_REASONS, ExtraEndpoint, StreamPatterns, Wire
@@ -44,6 +44,7 @@ WIRE = Wire(
         ExtraEndpoint("GET", "/api/version", show_version),
     ),
     carries=CARRIES,
+    output_formats=OUTPUT_FORMATS,
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolglot.core.conversation import (
@@ -21,7 +21,7 @@ from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import adapt_body, read_arguments, write_function
 from toolglot.wires.ollama.request_decoder import EFFORT, SAMPLING_FIELDS
-from toolglot.wires.protocol import write_error
+from toolglot.wires.protocol import OutputFormat, write_error
 from toolglot.wires.translation import demand_call, write_effort
 
 CARRIES = {
@@ -40,6 +40,9 @@ CARRIES = {
     "effort": "nearest level",
 }
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
+
+OUTPUT_FORMATS: Mapping[str, OutputFormat] = {"json_schema": lambda schema: {"format": schema}}
+"""The field that constrains what a model writes; see ``Wire.output_formats``."""
 
 TOOL_FIELDS = ("tools",)
 EFFORT_VALUES = ("low", "medium", "high")

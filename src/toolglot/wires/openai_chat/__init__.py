@@ -6,7 +6,7 @@ import re
 
 from toolglot.wires.openai_chat.errors import decode_error, encode_error
 from toolglot.wires.openai_chat.request_decoder import NAME, REASONING_FIELDS, decode_request
-from toolglot.wires.openai_chat.request_encoder import CARRIES, adapt_request, encode_request
+from toolglot.wires.openai_chat.request_encoder import CARRIES, OUTPUT_FORMATS, adapt_request, encode_request
 from toolglot.wires.openai_chat.response_decoder import StreamDecoder, decode_response
 from toolglot.wires.openai_chat.response_encoder import DONE, StreamEncoder, encode_response
 from toolglot.wires.protocol import StreamPatterns, Wire
@@ -48,6 +48,7 @@ WIRE = Wire(
     tool_name_pattern=r"[a-zA-Z0-9_-]{1,64}",
     reasoning_fields=REASONING_FIELDS,
     carries=CARRIES,
+    output_formats=OUTPUT_FORMATS,
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

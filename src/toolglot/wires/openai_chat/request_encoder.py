@@ -30,7 +30,7 @@ from toolglot.wires.openai_chat.request_decoder import (
     SAMPLING_FIELDS,
     write_signature,
 )
-from toolglot.wires.protocol import write_error
+from toolglot.wires.protocol import OutputFormat, write_error
 from toolglot.wires.translation import image_url, write_effort
 
 CARRIES = {
@@ -48,6 +48,15 @@ CARRIES = {
     "effort": "nearest level",
 }
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
+
+OUTPUT_FORMATS: Mapping[str, OutputFormat] = {
+    "grammar": lambda text: {"grammar": text},
+    "structural_tag": lambda tag: {"response_format": {"type": "structural_tag", "format": tag}},
+    "json_schema": lambda schema: {
+        "response_format": {"type": "json_schema", "json_schema": {"name": "call", "schema": schema}}
+    },
+}
+"""The fields of servers that constrain what a model writes; see ``Wire.output_formats``."""
 
 TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 EFFORT_VALUES = EFFORTS[:-1]

@@ -157,7 +157,7 @@ def encode_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
             "name": tool.name,
             "description": tool.description,
             "parameters": dict(tool.parameters),
-            "strict": False,
+            "strict": tool.strict,
         }
         for tool in tools
     ]

@@ -1,0 +1,44 @@
+"""The grammar of an answer that calls tools, in the GBNF of llama.cpp."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from toolglot.core.conversation import Tool
+from toolglot.prompting.grammar.call_shape import UnwritableError, find_call_shape
+from toolglot.prompting.grammar.rules import GrammarRules, literal
+
+MOST_CALLS = 8
+
+
+@lru_cache(maxsize=16)
+def build_grammar(tools: tuple[Tool, ...], dialect: str, *, required: bool, parallel: bool) -> str | None:
+    """Build the grammar of an answer that calls these tools in a dialect.
+
+    Parameters: ``dialect`` is a dialect name or a model id. Unless a call is ``required``, the answer may be text, with
+    or without a call after it. ``parallel`` allows several calls, one per line.
+
+    Returns: GBNF, or None if the dialect or a parameter cannot be written as a grammar or there are no tools.
+    """
+    shape = find_call_shape(dialect)
+    if shape is None or not tools:
+        return None
+    rules = GrammarRules()
+    try:
+        bodies = [
+            f"{literal(shape.begin(tool))} {shape.write_arguments(tool, rules)} {literal(shape.end(tool))}"
+            for tool in tools
+        ]
+    except UnwritableError:
+        return None
+    calls = [rules.add("call", body) for body in bodies]
+    several = f' ("\\n" call){{0,{MOST_CALLS - 1}}}' if parallel else ""
+    rules.define("call", " | ".join(calls))
+    rules.define("calls", f"call{several}")
+    root = "calls"
+    if not required:
+        leads = {shape.lead(tool) for tool in tools}
+        # after a backtick the reader would take the call as quoted
+        before = rules.add_text({*leads, "`"})
+        root = f'{rules.add_text(leads)} | ({before} "\\n")? calls'
+    return rules.write(root)
