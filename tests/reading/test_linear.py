@@ -22,8 +22,8 @@ from toolglot.clients.xml.prompt_parser import parse_prompt
 from toolglot.core.conversation import Conversation, Message, Role, Text, Tool, ToolCall, ToolResult
 from toolglot.core.events import TextDelta
 from toolglot.gateway.delivery import Delivery, DeliveryPlan
+from toolglot.gateway.recovery.history import heal_history
 from toolglot.gateway.telemetry.log import Telemetry
-from toolglot.gateway.tool_results import match_results
 from toolglot.prompting.conversation import render_as_text
 from toolglot.reading.dialect_index import STRAY_THINKING
 from toolglot.reading.reader import dialect_index
@@ -293,7 +293,7 @@ def test_long_histories(history: Callable[[int], list[Message]]) -> None:
     def measure(count: int) -> float:
         messages = history(count)
         began = process_time()
-        render_as_text(Conversation("m", match_results(messages, str)[0], (Tool("read"),)), "roo_xml")
+        render_as_text(Conversation("m", heal_history(messages).messages, (Tool("read"),)), "roo_xml")
         return process_time() - began
 
     measure(10)

@@ -1,0 +1,1 @@
+"""Recovery: requests and turns that succeed although a call or a history is defective."""
