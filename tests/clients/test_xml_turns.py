@@ -42,7 +42,7 @@ def turn(
 ) -> tuple[Message, ...]:
     read = parse_history(messages, all_clients()[profile], model, **members)
     healed = heal_history(read)
-    assert (healed.messages, healed.notes) == (read, ())  # every result has its call already
+    assert (healed.messages, healed.notes) == (read, [])  # every result has its call already
     return read
 
 

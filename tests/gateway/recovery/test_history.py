@@ -41,7 +41,7 @@ def result(call_id: str, text: str = "done", name: str = "read") -> Message:
 def heal(*messages: Message, form: str = "") -> HealedHistory:
     healed = heal_history(messages, form)
     again = heal_history(healed.messages, form)
-    assert (again.messages, again.notes) == (healed.messages, ())
+    assert (again.messages, again.notes) == (healed.messages, [])
     return healed
 
 
@@ -99,9 +99,7 @@ def test_of_glued_objects_the_first_stays_and_the_result_tells_the_rest() -> Non
     assert healed.messages[1] == calls(ToolCall("a", "read", '{"p":1}'))
     text = 'done\n\nThe arguments of this call were followed by more text, which was not used: {"p":2}'
     assert healed.messages[2] == result("a", text)
-    assert healed.notes == (
-        "messages[1]: the arguments of a call to read were several objects: the first one was kept",
-    )
+    assert healed.notes == ["messages[1]: the arguments of a call to read were several objects: the first one was kept"]
 
 
 # -- calls and results -------------------------------------------------------------------------------------------------
@@ -110,7 +108,7 @@ def test_of_glued_objects_the_first_stays_and_the_result_tells_the_rest() -> Non
 def test_a_call_without_a_result_gets_one() -> None:
     healed = heal(user("go"), calls("a"), user("and?"))
     assert healed.messages == (user("go"), calls("a"), MISSING, user("and?"))
-    assert healed.notes == ("a call to read without a result was given one",)
+    assert healed.notes == ["a call to read without a result was given one"]
 
 
 def test_the_last_call_gets_a_result_too() -> None:
@@ -143,7 +141,7 @@ def test_a_second_result_becomes_a_user_message() -> None:
 def test_a_repeated_result_is_dropped() -> None:
     healed = heal(calls("a"), result("a"), result("a"))
     assert healed.messages == (calls("a"), result("a"))
-    assert healed.notes == ("messages[2]: a repeated result of read was dropped",)
+    assert healed.notes == ["messages[2]: a repeated result of read was dropped"]
 
 
 def test_an_unknown_result_between_a_call_and_its_result() -> None:
@@ -197,14 +195,14 @@ def test_ids_of_the_form_with_name_and_index() -> None:
     assert ids_of(heal(*FOREIGN, form=KIMI).messages) == expected
     own = (calls("functions.read:0"), result("functions.read:0"), *FOREIGN[2:])
     assert ids_of(heal(*own, form=KIMI).messages) == expected
-    assert heal(*own[:2], form=KIMI).notes == ()
+    assert heal(*own[:2], form=KIMI).notes == []
 
 
 def test_ids_of_nine_letters_and_digits() -> None:
     healed = heal(*FOREIGN, form=MISTRAL)
     assert all(re.fullmatch("[a-zA-Z0-9]{9}", made) and made == answered for made, answered in ids_of(healed.messages))
     assert heal(*FOREIGN[:2], form=MISTRAL).messages == healed.messages[:2]
-    assert heal(calls("aB3dEf6h9"), result("aB3dEf6h9"), form=MISTRAL).notes == ()
+    assert heal(calls("aB3dEf6h9"), result("aB3dEf6h9"), form=MISTRAL).notes == []
 
 
 def test_a_form_needs_a_slot_that_tells_calls_apart() -> None:
@@ -375,3 +373,40 @@ def test_a_request_that_refers_to_stored_turns_is_not_healed() -> None:
         }
     ).encode()
     assert Line("openai_responses", "openai_responses").open(body, False).upstream_body == body
+
+
+def test_notes_are_few_and_short() -> None:
+    notes = heal_history([calls(*(ToolCall("a" * 1000, "read") for _ in range(100)))]).notes
+    assert len(notes) == 21 and all(len(note) <= 200 for note in notes)
+    assert notes[-1] == "the history has 179 more problems"
+
+
+def test_a_wire_that_needs_no_ids_keeps_its_bytes() -> None:
+    called = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "read", "arguments": {}}}]}
+    messages = [{"role": "user", "content": "go"}, called, {"role": "tool", "tool_name": "read", "content": "x"}]
+    tools = [{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}]
+    body = json.dumps({"model": "m", "messages": messages, "tools": tools, "stream": False}).encode()
+    assert Line("ollama", "ollama").open(body, False).upstream_body == body
+
+
+def test_a_wire_that_needs_ids_gets_them() -> None:
+    exchange = line_of("openai_chat", "openai_chat").ask(
+        Conversation("m", (user("go"), calls(""), result("")), TOOLS), False
+    )
+    (call_id,) = check_request("openai_chat", exchange.upstream_body)
+    assert re.fullmatch("call_[0-9A-Za-z]{9}", call_id)
+
+
+def test_a_broken_history_of_every_client_wire_is_written_again() -> None:
+    """Orphan results and unanswered calls, as each wire writes them."""
+    orphan = {"type": "tool_result", "tool_use_id": "x", "content": "words"}
+    used = {"type": "tool_use", "id": "a", "name": "read", "input": {}}
+    bodies = {
+        "anthropic_messages": {"max_tokens": 9, "messages": [{"role": "user", "content": [orphan]}, {"role": "assistant", "content": [used]}, {"role": "user", "content": "go"}], "tools": [{"name": "read", "input_schema": {"type": "object"}}]},
+        "gemini": {"contents": [{"role": "user", "parts": [{"functionResponse": {"id": "x", "name": "read", "response": {"output": "words"}}}]}, {"role": "model", "parts": [{"functionCall": {"name": "read", "args": {}}}]}, {"role": "user", "parts": [{"text": "go"}]}], "tools": [{"functionDeclarations": [{"name": "read"}]}]},
+        "openai_responses": {"input": [{"type": "function_call_output", "call_id": "x", "output": "words"}, {"type": "function_call", "call_id": "a", "name": "read", "arguments": "{"}, {"role": "user", "content": "go"}], "tools": [{"type": "function", "name": "read", "parameters": {"type": "object"}}]},
+    }  # fmt: skip
+    for wire, body in bodies.items():
+        sent = Line(wire, wire).open(json.dumps({"model": "m", **body}).encode(), False).upstream_body
+        assert len(check_request(wire, sent)) == 1
+        assert b"words" in sent and UNANSWERED.encode() in sent

@@ -37,7 +37,7 @@ MAX_FILE: Final = 1 << 20
 MAX_LINES: Final = 40
 MAX_CHARACTERS: Final = 4000
 MAX_WORK: Final = 1 << 26
-"""Characters of files in which the edits of one history are repeated."""
+"""Characters of files that are searched for the texts of edits, for one request."""
 MOST_NAMESAKES: Final = 16
 """Files with the same name in different folders that are known."""
 CONTEXT_LINES: Final = 3
@@ -78,6 +78,11 @@ class _Files:
         files[:] = [file for file in files if not same_path(file.path, path)][1 - MOST_NAMESAKES :]
         files.append(_File(path, text))
 
+    def contains(self, file: _File, text: str) -> bool:
+        """Whether the file contains the text; False as soon as too much was searched."""
+        self.budget -= len(file.text)
+        return self.budget > 0 and text in file.text
+
     def apply(self, edit: Edit) -> None:
         """Make the same edit here, if that is possible."""
         file = self.find(edit.path)
@@ -85,8 +90,7 @@ class _Files:
             return
         fits = len(edit.old) == len(edit.new)
         for old, new in zip(edit.old, edit.new, strict=False):
-            self.budget -= len(file.text)
-            fits = fits and self.budget > 0 and old in file.text and len(file.text) + len(new) <= MAX_FILE
+            fits = fits and self.contains(file, old) and len(file.text) + len(new) <= MAX_FILE
             file.text = file.text.replace(old, new, 1) if fits else file.text
         file.changed = file.changed or not fits
 
@@ -143,9 +147,8 @@ def _write_hint(files: _Files, edit: Edit) -> str:
     file = files.find(edit.path)
     if file is None:
         return ""
-    files.budget -= len(file.text)
-    missing = next((old for old in edit.old if old.strip() and old not in file.text), "") if files.budget > 0 else ""
-    lines = _find_nearest(file.text, missing) if missing else ""
+    missing = next((old for old in edit.old if old.strip() and not files.contains(file, old)), "")
+    lines = _find_nearest(file.text, missing) if missing and files.budget > 0 else ""
     if not lines:
         return ""
     fence = "`" * max((len(found) + 1 for found in _FENCE.findall(lines)), default=3)

@@ -32,7 +32,7 @@ import msgspec
 from msgspec import Struct
 
 from toolglot.core.conversation import Message, Part, Text, ToolCall, ToolResult
-from toolglot.core.json_numbers import decode, decode_tolerant, encode
+from toolglot.core.json_numbers import decode_tolerant, encode
 from toolglot.core.lenient_json import NotJsonError, dump, parse
 from toolglot.gateway.recovery.annotations import append_to_result
 from toolglot.gateway.recovery.call_ids import ANY_FORM, CallIds
@@ -41,6 +41,9 @@ from toolglot.wires.translation import UNANSWERED
 
 _ROLES: Final = ("assistant", "tool")
 """Only messages of these roles hold calls or results."""
+_MOST_NOTES: Final = 20
+_NOTE_CHARACTERS: Final = 200
+"""Names and ids in a history can be of any length."""
 _MOST_ENCODINGS: Final = 4
 """How often arguments may be encoded as a string."""
 _SEPARATORS: Final = " \t\r\n,;"
@@ -49,6 +52,8 @@ _ESCAPE: Final = re.compile(
     re.DOTALL,
 )
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+"""Checks all of an object, and is the fastest way to do so."""
 _SCANNER: Final = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
@@ -60,8 +65,11 @@ class HealedHistory(Struct, frozen=True):
     completions: tuple[str, ...] = ()
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        return self.healings + self.completions
+    def notes(self) -> list[str]:
+        """What was done, for the record."""
+        notes = self.healings + self.completions
+        more = [f"the history has {len(notes) - _MOST_NOTES} more problems"] if len(notes) > _MOST_NOTES else []
+        return [note[:_NOTE_CHARACTERS] for note in notes[:_MOST_NOTES]] + more
 
 
 def heal_history(messages: Iterable[Message], id_form: str = ANY_FORM) -> HealedHistory:
@@ -284,8 +292,7 @@ def heal_arguments(arguments: str) -> tuple[str, str, str]:
     try:
         value = parse(arguments).value
         if isinstance(value, dict):
-            healed = dump(value)
-            return healed, "were not valid JSON" if healed != arguments else "", ""
+            return dump(value), "were not valid JSON", ""
     except (NotJsonError, RecursionError):
         pass
     return _wrap(arguments), "were not an object", ""
@@ -294,9 +301,10 @@ def heal_arguments(arguments: str) -> tuple[str, str, str]:
 def _is_object(arguments: str) -> bool:
     """Whether the text is a JSON object without lone surrogates, by the rules of the strictest parsers."""
     try:
-        return isinstance(decode(arguments.encode()), dict)
-    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+        _OBJECT.decode(arguments.encode())
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
+    return True
 
 
 def _repair_surrogates(text: str) -> str:

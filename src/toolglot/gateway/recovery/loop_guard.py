@@ -14,7 +14,6 @@ from typing import Final
 import msgspec
 
 from toolglot.core.conversation import Message, ToolCall
-from toolglot.core.json_numbers import decode
 from toolglot.gateway.recovery.annotations import Annotation, Step, list_steps
 
 CALL_CHARACTERS: Final = 300
@@ -62,16 +61,17 @@ def _are_equal(one: Step, other: Step) -> bool:
             return False
         if (results[0].content, results[0].error) != (results[1].content, results[1].error):
             return False
-        if first.arguments != second.arguments and _normalize(first) != _normalize(second):
+        if first.arguments != second.arguments and not _are_equal_values(first, second):
             return False
     return True
 
 
-def _normalize(call: ToolCall) -> object:
+def _are_equal_values(one: ToolCall, other: ToolCall) -> bool:
+    """Whether two calls have the same arguments in different spellings."""
     try:
-        return msgspec.json.encode(decode(call.arguments.encode()), order="sorted")
-    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError, TypeError):
-        return call.arguments
+        return bool(msgspec.json.decode(one.arguments.encode()) == msgspec.json.decode(other.arguments.encode()))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
 
 
 def _show(call: ToolCall, characters: int) -> str:
