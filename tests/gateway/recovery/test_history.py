@@ -126,6 +126,11 @@ def test_turns_in_a_row_become_one() -> None:
     assert healed.messages == (made, result("b"), result("a"))
 
 
+def test_a_turn_behind_a_result_stays_a_turn() -> None:
+    healed = heal(calls("b", "a"), result("b"), calls("c"), result("c"))
+    assert healed.messages == (calls("b", "a"), result("b"), MISSING, calls("c"), result("c"))
+
+
 def test_a_result_without_a_call_becomes_a_user_message() -> None:
     healed = heal(result("x", "old words", name=""), user("go"))
     text = "Tool result, for the call x that is not in this conversation:\nold words"

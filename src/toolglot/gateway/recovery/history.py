@@ -9,7 +9,7 @@ One walk gives each call its id and valid arguments, and ties each result to its
 - an id that was used before gets a number; its results are those behind the later call;
 - a result without an id belongs to the first open call of its tool. A result with an unknown id belongs to the only
   open call of the turn before it, if no other result names that call;
-- a result that comes late moves behind its call; turns in a row with open calls become one turn;
+- a result that comes late moves behind its call; turns in a row without any result become one turn;
 - a result without a call, and a second one of the same call, become a user message that says so. An exact repetition
   is dropped;
 - a call without a result gets an error as its result.
@@ -147,9 +147,10 @@ class _Healer:
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def add_calls(self, message: Message, at: int) -> None:
-        goes_on = bool(self.turns) and self.turns[-1].unanswered > 0
-        if goes_on:
-            turn = self.turns[-1]
+        last = self.turns[-1] if self.turns else None
+        goes_on = last is not None and last.unanswered > 0 and not last.results
+        if last is not None and goes_on:
+            turn = last
             turn.parts = turn.parts or list(turn.message.parts)
             self.healings.append(f"messages[{at}]: calls right behind calls without results were made one turn")
         else:
@@ -166,7 +167,7 @@ class _Healer:
         if problem:
             self.healings.append(f"messages[{at}]: the arguments of a call to {call.name} {problem}")
         if call_id != call.id:
-            was = f"had the id {call.id}" if call.id else "without an id"
+            was = f"with the id {call.id}" if call.id else "without an id"
             self.healings.append(f"messages[{at}]: a call to {call.name} {was} was given the id {call_id}")
         made = ToolCall(call_id, call.name, arguments)
         one = _Call(made, call.id, rest, turn)
