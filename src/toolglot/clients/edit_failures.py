@@ -71,17 +71,23 @@ def reports_missing_text(result: str) -> bool:
 
 def read_edit(arguments: Mapping[str, Any]) -> Edit | None:
     """The edit in the arguments of a call; None if it is none, or one without the text to replace."""
-    for text in _texts_at(arguments, _BLOCK_KEYS):
-        if _PATCH in text:
-            return _read_patch(text)
+    blocks = list(_texts_at(arguments, _BLOCK_KEYS))
+    patch = next((text for text in blocks if _PATCH in text), None)
+    if patch is not None:
+        return _read_patch(patch)
     path = read_path(arguments)
+    old, new = _read_pairs(arguments)
+    if not old:
+        old = tuple(block for text in blocks for block in _read_blocks(text))
+    return Edit(path, old, new) if path and old else None
+
+
+def _read_pairs(arguments: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The texts to replace and their replacements, of the call itself or of a list of edits."""
     listed = [one for key in _LIST_KEYS for one in _dicts_in(arguments.get(key))]
-    edits = [one for one in (arguments, *listed) if _text_at(one, _OLD_KEYS)] if path else []
-    if edits:
-        old, new = ([_text_at(one, keys) for one in edits] for keys in (_OLD_KEYS, _NEW_KEYS))
-        return Edit(path, tuple(filter(None, old)), tuple(text for text in new if text is not None))
-    blocks = tuple(block for text in _texts_at(arguments, _BLOCK_KEYS) for block in _read_blocks(text)) if path else ()
-    return Edit(path, blocks) if blocks else None
+    edits = [one for one in (arguments, *listed) if _text_at(one, _OLD_KEYS)]
+    old, new = ([_text_at(one, keys) for one in edits] for keys in (_OLD_KEYS, _NEW_KEYS))
+    return tuple(filter(None, old)), tuple(text for text in new if text is not None)
 
 
 def read_path(arguments: Mapping[str, Any]) -> str:
