@@ -15,7 +15,7 @@ from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
 from toolglot.clients.xml.history_parser import MISSING_RESULT, parse_history
 from toolglot.core.conversation import Image, Message, Part, Text, ToolCall, ToolResult
-from toolglot.gateway.tool_results import match_results
+from toolglot.gateway.recovery.history import heal_history
 
 REMINDER = (
     "\n\n# Reminder: Instructions for Tool Use\n\nTool uses are formatted using XML-style tags. So:\n<actual_tool_name>\n"
@@ -41,8 +41,8 @@ def turn(
     messages: Sequence[Message], profile: str = "roo-3.36", model: str = "qwen3", **members: Any
 ) -> tuple[Message, ...]:
     read = parse_history(messages, all_clients()[profile], model, **members)
-    repaired, notes = match_results(read, lambda: "new")
-    assert (repaired, notes) == (read, ())  # every result has its call already
+    healed = heal_history(read)
+    assert (healed.messages, healed.notes) == (read, [])  # every result has its call already
     return read
 
 

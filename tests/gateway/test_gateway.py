@@ -380,22 +380,30 @@ def with_results(*results: dict[str, Any], calls: tuple[str, ...] = ("c1",)) -> 
     return ASK | {"messages": turns}
 
 
+@awaited
+async def test_a_result_without_content_is_refused() -> None:
+    async with gateway() as gate:
+        answer = await gate.ask(with_results({"role": "tool", "tool_call_id": "c1"}))
+        refused = (400, "invalid_tool_results", "messages[2].content")
+        assert (answer.status, answer.error["code"], answer.error["param"]) == refused
+        assert "messages[2]" in answer.error["message"]
+
+
 @pytest.mark.parametrize(
-    ("body", "where"),
+    "body",
     [
-        (with_results({"role": "tool", "tool_call_id": "c9", "content": "x"}), "messages[2]"),
-        (with_results({"role": "tool", "tool_call_id": "c1"}), "messages[2].content"),
-        (with_results({"role": "tool", "tool_call_id": "c1", "content": "x"}, {"role": "tool", "tool_call_id": "c1", "content": "y"}), "messages[3]"),
-        (with_results({"role": "tool", "tool_call_id": "c1", "content": "x"}, {"role": "tool", "content": "y"}), "messages[3]"),
-        (ASK | {"messages": [{"role": "tool", "tool_call_id": "c1", "content": "x"}]}, "messages[0]"),
+        with_results({"role": "tool", "tool_call_id": "c9", "content": "strange words"}),
+        with_results({"role": "tool", "tool_call_id": "c1", "content": "x"}, {"role": "tool", "tool_call_id": "c1", "content": "strange words"}),
+        with_results({"role": "tool", "tool_call_id": "c1", "content": "x"}, {"role": "tool", "content": "strange words"}),
+        ASK | {"messages": [{"role": "tool", "tool_call_id": "c1", "content": "strange words"}]},
     ],
 )  # fmt: skip
 @awaited
-async def test_results_that_fit_no_call_are_refused(body: Any, where: str) -> None:
+async def test_results_that_fit_no_call_reach_the_model(body: Any) -> None:
     async with gateway() as gate:
         answer = await gate.ask(body)
-        assert (answer.status, answer.error["code"], answer.error["param"]) == (400, "invalid_tool_results", where)
-        assert where.removesuffix(".content") in answer.error["message"]
+        assert answer.status == 200
+        assert "strange words" in json.dumps(gate.record.requests[-1].body["messages"])
 
 
 @awaited

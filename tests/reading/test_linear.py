@@ -21,10 +21,11 @@ from toolglot.clients.xml.history_parser import parse_history
 from toolglot.clients.xml.prompt_parser import parse_prompt
 from toolglot.core.conversation import Conversation, Message, Role, Text, Tool, ToolCall, ToolResult
 from toolglot.core.events import TextDelta
-from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.delivery_plan import DeliveryPlan
+from toolglot.gateway.recovery.edit_hints import find_edit_hints
+from toolglot.gateway.recovery.history import heal_history
+from toolglot.gateway.recovery.loop_guard import find_loops
 from toolglot.gateway.telemetry.log import Telemetry
-from toolglot.gateway.tool_results import match_results
 from toolglot.prompting.conversation import render_as_text
 from toolglot.reading.dialect_index import STRAY_THINKING
 from toolglot.reading.reader import dialect_index
@@ -285,6 +286,9 @@ HISTORIES: dict[str, Callable[[int], list[Message]]] = {
     "results of one turn": lambda count: [call_all(count), *answer_all(count, PAGE)],
     "results without ids": lambda count: [call_all(count), *answer_all(count, "x", named=False)],
     "calls without results": lambda count: [call_all(count), *[message("user", Text("x"))] * count],
+    "results without calls": lambda count: answer_all(count, "x"),
+    "repeated ids": lambda count: [message("assistant", *[ToolCall("a", "read")] * count), *[message("tool", ToolResult("a"))] * 2 * count],
+    "turns in a row": lambda count: [message("assistant", ToolCall(str(number), "read")) for number in range(count)],
     "turns": lambda count: [turn for number in range(count) for turn in (message("assistant", ToolCall(str(number), "read")), message("tool", ToolResult(str(number))))],
 }  # fmt: skip
 
@@ -294,7 +298,9 @@ def test_long_histories(history: Callable[[int], list[Message]]) -> None:
     def measure(count: int) -> float:
         messages = history(count)
         began = process_time()
-        render_as_text(Conversation("m", match_results(messages, str)[0], (Tool("read"),)), "roo_xml")
+        healed = heal_history(messages).messages
+        assert len([*find_loops(healed, 3), *find_edit_hints(healed)]) < count
+        render_as_text(Conversation("m", healed, (Tool("read"),)), "roo_xml")
         return process_time() - began
 
     measure(10)

@@ -31,7 +31,7 @@ class RecoverySettings:
     )
     loop_guard: int = setting(
         integer(0, 1000),
-        "equal calls with equal results in a row after which the model is told once that it repeats itself; 0: off",
+        "equal calls with equal results in a row after which the model gets a note that it repeats itself; 0: off",
         3,
     )
     invalid: str = setting(

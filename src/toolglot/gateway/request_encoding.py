@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from toolglot.clients import toolsets
 from toolglot.clients.xml.argument_escaping import GUARDED_TOOLS
-from toolglot.config.rollout import EDITING
-from toolglot.core.conversation import Conversation, Message, Tool, ToolChoice
+from toolglot.clients.xml.session import XmlSession
+from toolglot.config.rollout import EDITING, RECOVERY
+from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolChoice
 from toolglot.gateway.capabilities.constraints import constrain
 from toolglot.gateway.capabilities.profiles import REASONING_RETURNED, SIGNED_CALLS, STREAM_ONLY, Rule
 from toolglot.gateway.capabilities.workarounds import adapt_reasoning, restrict_tools
+from toolglot.gateway.recovery.annotations import Annotation, annotate, find_last_turn
 from toolglot.gateway.recovery.attempts import AnswerDefect, DefectKind, Step
+from toolglot.gateway.recovery.edit_hints import find_edit_hints
+from toolglot.gateway.recovery.history import HealedHistory, heal_history
+from toolglot.gateway.recovery.loop_guard import find_loops
 from toolglot.gateway.recovery.retry_messages import append_messages, make_retry_messages
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT
 from toolglot.gateway.sessions.kept_reasoning import Keeping, find_turn, restore
 from toolglot.gateway.sessions.recognition import make_chat_turn
-from toolglot.gateway.tool_results import CALLING_ROLES, match_results
 from toolglot.prompting.conversation import PromptedConversation, render_as_text
 from toolglot.prompting.few_shot import render_for_small_model
 from toolglot.wires.translation import rename_tools
@@ -74,10 +78,11 @@ def encode_as_text(
     already. ``tool`` is the one that the model is held to, where the upstream can do that."""
     session, route = exchange.xml_session, exchange.route
     if session is not None and not route.upstream.coached and exchange.mapping is None:
-        if body and exchange.same_wire and not route.extra:
+        annotated = _annotate_xml(exchange, session, conversation)
+        if body and exchange.same_wire and not route.extra and annotated is conversation:
             return _adapt_model(exchange, conversation, body)
-        return _encode_for_wire(exchange, _append(conversation, more))
-    conversation = _match_results(exchange, session.to_native(conversation) if session else conversation)
+        return _encode_for_wire(exchange, _append(annotated, more))
+    conversation = _heal(exchange, session.to_native(conversation) if session else conversation)
     if route.tool_mode is RELAY:  # past calls are rendered, no tools are taught
         conversation = replace(conversation, tools=(), choice=ToolChoice())
     prompted = exchange.prompted = _render_prompt(exchange, conversation)
@@ -113,8 +118,8 @@ def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerD
         name = exchange.names.get(meant, meant)
         conversation = constrain(conversation, rule, wire, route.dialect, tool=name) or conversation
     if exchange.same_wire and exchange.xml_session is None and exchange.mapping is None:
-        matched = _match_results(exchange, _restore_reasoning(exchange, conversation))
-        return _encode_for_wire(exchange, _apply_workarounds(exchange, matched))
+        healed = _heal(exchange, _restore_reasoning(exchange, conversation))
+        return _encode_for_wire(exchange, _apply_workarounds(exchange, healed))
     return _encode_natively(exchange, conversation)
 
 
@@ -152,17 +157,18 @@ def _encode_natively(exchange: Exchange, conversation: Conversation) -> bytes:
     conversation = _restore_reasoning(exchange, conversation)
     if exchange.xml_session is not None and exchange.route.tool_mode is not RELAY:
         conversation = exchange.xml_session.to_native(conversation)
-    conversation = _apply_workarounds(exchange, _match_results(exchange, conversation))
+    conversation = _apply_workarounds(exchange, _heal(exchange, conversation))
     conversation, exchange.names = rename_tools(conversation, exchange.upstream_wire.tool_name_pattern)
     exchange.tools = _list_readable(exchange, conversation.tools)
     return _encode_for_wire(exchange, conversation)
 
 
 def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
-    """The client's own bytes, unless they lack reasoning or the upstream does not support the tool choice."""
+    """The client's own bytes, unless they lack reasoning, the history is broken, recovery has something to tell the
+    model, or the upstream does not support the tool choice."""
     route = exchange.route
     if route.tool_mode is NATIVE:
-        restored = _restore_reasoning(exchange, conversation)
+        restored = _heal_if_broken(exchange, _restore_reasoning(exchange, conversation))
         narrowed = restrict_tools(restored, _find_rule(exchange)) if restored.choice != ToolChoice() else restored
         if narrowed is not conversation:
             return _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
@@ -190,17 +196,72 @@ def _list_readable(exchange: Exchange, sent: tuple[Tool, ...]) -> tuple[Tool, ..
     return session.add_tools(sent, hidden=exchange.mapping.offered_tools)
 
 
-def _match_results(exchange: Exchange, conversation: Conversation) -> Conversation:
-    """The conversation with every tool result tied to its call, and with mapped tools if there is a mapping."""
-    if any([message.role in CALLING_ROLES for message in conversation.messages]):
-        messages, notes = match_results(conversation.messages, exchange.source.new_call_id)
-        exchange.recorder.notes += notes
-        if messages != conversation.messages:
-            conversation = replace(conversation, messages=messages)
+# -- healing and annotating the history --------------------------------------------------------------------------------
+
+
+def _heal(exchange: Exchange, conversation: Conversation) -> Conversation:
+    """The conversation with a healed history, what recovery tells the model, and mapped tools if there is a mapping."""
+    healed = _heal_messages(exchange, conversation)
+    exchange.recorder.notes += healed.notes
+    messages = annotate(healed.messages, _find_annotations(exchange, healed.messages))
+    if messages != conversation.messages:
+        conversation = replace(conversation, messages=messages)
     if exchange.mapping:
         conversation = exchange.mapping.map_request(conversation, exchange.recorder.notes)
         exchange.choice = conversation.choice
     return conversation
+
+
+def _heal_if_broken(exchange: Exchange, conversation: Conversation) -> Conversation:
+    """The conversation with a healed history, and with what recovery tells the model now; the same object if the
+    client's own bytes will do. A request that refers to stored turns does not show whether these have calls."""
+    if exchange.client_request.same_wire_only is not None:
+        return conversation
+    healed = _heal_messages(exchange, conversation)
+    last = find_last_turn(healed.messages)
+    new = [one for one in _find_annotations(exchange, healed.messages) if one.at > last]
+    if not healed.healings and not new:
+        return conversation
+    exchange.recorder.notes += healed.notes
+    return replace(conversation, messages=annotate(healed.messages, new))
+
+
+def _heal_messages(exchange: Exchange, conversation: Conversation) -> HealedHistory:
+    route, form = exchange.route, ""
+    if route.tool_mode is NATIVE and exchange.upstream_wire.reasoning_fields:
+        profiles = exchange.context.capabilities.profiles
+        form = profiles.find_id_form(route.upstream.base_url, route.model.model)
+    return heal_history(conversation.messages, form)
+
+
+def _find_annotations(exchange: Exchange, messages: Sequence[Message]) -> list[Annotation]:
+    """What recovery tells the model about repeated calls and failed edits. New annotations are recorded."""
+    recovery = exchange.settings.recovery
+    if exchange.route.tool_mode is RELAY:
+        return []
+    found = [*find_loops(messages, recovery.loop_guard), *(find_edit_hints(messages) if recovery.edit_hints else ())]
+    if not found or not exchange.experiment.runs(RECOVERY):
+        return []
+    last = find_last_turn(messages)
+    exchange.recorder.notes += [one.note for one in found if one.at > last]
+    return found
+
+
+def _annotate_xml(exchange: Exchange, session: XmlSession, conversation: Conversation) -> Conversation:
+    """The prompt of an XML client with what recovery tells the model now, behind the results, which are user text; the
+    same object if that is nothing."""
+    messages = conversation.messages
+    if not messages or messages[-1].role != "user":
+        return conversation
+    native = session.to_native(conversation).messages
+    last = find_last_turn(native)
+    text = "".join(f"\n\n{one.text}" for one in _find_annotations(exchange, native) if one.at > last)
+    if not text:
+        return conversation
+    parts = messages[-1].parts
+    if parts and isinstance(end := parts[-1], Text):
+        parts, text = parts[:-1], end.text + text
+    return replace(conversation, messages=(*messages[:-1], Message("user", (*parts, Text(text)))))
 
 
 def _apply_workarounds(exchange: Exchange, conversation: Conversation) -> Conversation:
@@ -258,7 +319,8 @@ def encode_with_reasoning(exchange: Exchange, conversation: Conversation) -> boo
         return False
     exchange.recorder.notes.append("asked again with the reasoning of earlier turns")
     if exchange.same_wire and exchange.xml_session is None and exchange.mapping is None:
-        exchange.upstream_body = _encode_for_wire(exchange, _apply_workarounds(exchange, restored))
+        healed = _heal_if_broken(exchange, restored)
+        exchange.upstream_body = _encode_for_wire(exchange, _apply_workarounds(exchange, healed))
     else:
         exchange.upstream_body = _encode_natively(exchange, conversation)
     return True

@@ -42,6 +42,7 @@ from toolglot.core.schema.toolset import compile_tool
 from toolglot.core.tool_names import assign_names
 from toolglot.prompting.call_writer import cache_calls, can_name, resolve_dialect, write_call, write_calls
 from toolglot.prompting.mark_escaping import MarkEscaper, choose_break_character, get_mark_escaper
+from toolglot.prompting.past_answers import find_imitable_marks
 from toolglot.prompting.tool_prompt import tool_prompt
 
 __all__ = [
@@ -118,7 +119,7 @@ class _PreparedPrompt:
     """The parts of a rendering that are the same in every turn of a conversation."""
 
     dialect: str
-    tools: tuple[Tool, ...]
+    tools: Tools
     offered: tuple[Tool, ...]
     """The tools that the tool choice allows."""
     prompt_names: Mapping[str, str]
@@ -297,6 +298,8 @@ class _Renderer:
             if message.role == "user":
                 yield self.escape_message(message), False
                 continue
+            if message.role == "assistant":
+                message = self.escape_answer(message)
             calls = message.calls if message.role == "assistant" else ()
             for call in calls:
                 # a reused id refers to the latest call
@@ -329,6 +332,19 @@ class _Renderer:
         prompt_name = self.prompt.prompt_names.get(name, name)
         written = write_result(self.prompt.dialect, prompt_name, self.escape(text), result.error)
         return (Text(written + _introduce_images(len(images), result.call_id)), *images)
+
+    def escape_answer(self, message: Message) -> Message:
+        """The message of the assistant, with marks escaped that the model must not imitate."""
+        parts = tuple([self.escape_past(part) if isinstance(part, Text) else part for part in message.parts])
+        return message if parts == message.parts else Message("assistant", parts)
+
+    def escape_past(self, part: Text) -> Text:
+        prompt, text = self.prompt, part.text
+        positions = find_imitable_marks(text, prompt.dialect, prompt.tools, prompt.escaper)
+        if not positions:
+            return part
+        cuts = (0, *positions, len(text))
+        return Text(self.choose_break_character().join([text[start:end] for start, end in pairwise(cuts)]))
 
     def escape_message(self, message: Message) -> Message:
         """The user message with its marks escaped. A mark may be split over several parts."""

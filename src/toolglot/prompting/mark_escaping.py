@@ -68,7 +68,7 @@ _NO_POSITIONS = array("Q")
 """The positions in a text without marks, shared by all such texts."""
 
 
-class _PositionCache:
+class PositionCache:
     """Mark positions by the digest of a text. The cache is cleared when it is full."""
 
     def __init__(self) -> None:
@@ -78,15 +78,18 @@ class _PositionCache:
     def get(self, digest: bytes) -> array[int] | None:
         return self._known.get(digest)
 
-    def add(self, digest: bytes, positions: array[int]) -> None:
+    def add(self, digest: bytes, found: Iterable[int]) -> array[int]:
+        """Store the positions and return them."""
+        positions = found if isinstance(found, array) else array("Q", found)
         self._size += len(positions)
         if len(self._known) >= _MOST_TEXTS or self._size > _MOST_POSITIONS:
             self._known, self._size = {}, len(positions)
         if len(positions) <= _MOST_POSITIONS:
             self._known[digest] = positions or _NO_POSITIONS
+        return positions
 
 
-_POSITION_CACHE = _PositionCache()
+_POSITION_CACHE = PositionCache()
 
 
 class MarkEscaper:

@@ -15,6 +15,9 @@ from msgspec.structs import replace
 from toolglot.core.conversation import EFFORTS, Conversation, Image, Message, Part, Text, Tool, ToolCall, ToolResult
 from toolglot.core.tool_names import assign_names
 
+UNANSWERED = "No result of this call is known."
+"""The result of a call without one, which wires and servers refuse."""
+
 UNSET: tuple[object, ...] = (None, (), "")
 """Values of a sampling parameter that leave it to the upstream."""
 

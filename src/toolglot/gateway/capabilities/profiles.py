@@ -25,6 +25,7 @@ from msgspec import convert
 from toolglot.config.file import check_names
 from toolglot.config.value_types import BOOL, DIALECT, NAMES, TEXT, ValueType, choice
 from toolglot.core.errors import UsageError
+from toolglot.gateway.recovery.call_ids import check_form
 
 BUILT_IN: Final = Path(__file__).with_suffix(".toml")
 SERVER: Final = "server"
@@ -168,17 +169,34 @@ class ErrorPattern:
 
 
 @dataclass(frozen=True, slots=True)
+class IdRule:
+    """The form of call ids that servers or models insist on (``[[ids]]``), see ``recovery/call_ids.py``."""
+
+    form: str
+    address: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Profiles:
-    """All rules, server probes and error patterns, in order of precedence."""
+    """All rules, server probes, error patterns and forms of ids, in order of precedence."""
 
     rules: tuple[Rule, ...]
     probes: tuple[ServerProbe, ...] = ()
     error_patterns: tuple[ErrorPattern, ...] = ()
+    id_rules: tuple[IdRule, ...] = ()
 
     def find(self, address: str, model: str, facts: Facts = NO_FACTS) -> Rule:
         """The first rule that matches; the last rule matches everything."""
         hosts, models = _names(address, model)
         return next(rule for rule in self.rules if rule.matches_names(hosts, models) and rule.matches_facts(facts))
+
+    def find_id_form(self, address: str, model: str) -> str:
+        """The form of call ids that the first matching rule demands; empty if there is none."""
+        hosts, models = _names(address, model)
+        matching = (one for one in self.id_rules if _matches(one.address, hosts) and _matches(one.model, models))
+        return next((one.form for one in matching), "")
 
     def needs_facts(self, address: str, model: str) -> bool:
         """Whether the first rule for address and model depends on facts of the server."""
@@ -237,6 +255,12 @@ def _texts(raw: object) -> tuple[str, ...]:
     return tuple(value.lower() for value in raw)
 
 
+def _id_form(raw: object) -> str:
+    if not isinstance(raw, str):
+        raise TypeError(type(raw).__name__)
+    return check_form(raw)
+
+
 FACTS = ValueType("a table of names and texts", _facts)
 KINDS: Final[Mapping[str, Mapping[str, ValueType]]] = {
     "rule": {
@@ -255,8 +279,18 @@ KINDS: Final[Mapping[str, Mapping[str, ValueType]]] = {
         "status": ValueType("a list of numbers", _statuses),
         "texts": ValueType("a list of texts", _texts),
     },
+    "ids": {
+        **dict.fromkeys(("address", "model"), NAMES),
+        "form": ValueType("a text with {index} or {code9}, and perhaps {name}", _id_form),
+        "why": TEXT,
+    },
 }
-NEEDED: Final = {"rule": ("name", "native"), "look": ("server", "ask", "has"), "trouble": ("kind", "status", "texts")}
+NEEDED: Final = {
+    "rule": ("name", "native"),
+    "look": ("server", "ask", "has"),
+    "trouble": ("kind", "status", "texts"),
+    "ids": ("form",),
+}
 
 
 def load_profiles(own: str = "") -> Profiles:
@@ -272,6 +306,7 @@ def load_profiles(own: str = "") -> Profiles:
         front.rules + built_in.rules,
         front.probes + built_in.probes,
         front.error_patterns + built_in.error_patterns,
+        front.id_rules + built_in.id_rules,
     )
 
 
@@ -288,7 +323,8 @@ def _read(path: Path) -> Profiles:
         for number, rule in enumerate(_read_rows(document, "rule", Rule, path), 1)
     )
     probes = tuple(_read_rows(document, "look", ServerProbe, path))
-    return Profiles(rules, probes, tuple(_read_rows(document, "trouble", ErrorPattern, path)))
+    patterns = tuple(_read_rows(document, "trouble", ErrorPattern, path))
+    return Profiles(rules, probes, patterns, tuple(_read_rows(document, "ids", IdRule, path)))
 
 
 def _read_rows(document: Mapping[str, object], name: str, kind: type[Row], path: Path) -> Iterable[Row]:

@@ -1,1 +1,1 @@
-"""Asks a model again when its answer was defective, and keeps past turns acceptable to strict upstreams."""
+"""Recovery: turns succeed although a call is defective, and requests although their history is."""

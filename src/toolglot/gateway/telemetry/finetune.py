@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from toolglot.core.conversation import Conversation, Message, Part, ProviderPart, Reasoning, Text, ToolCall
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import CallEnded, Event, Failed, Finished
-from toolglot.gateway.tool_results import match_results
+from toolglot.gateway.recovery.history import heal_history
 from toolglot.reading.reader import collect
 from toolglot.store.interface import OK, RecordRow
 from toolglot.wires import all_wires, openai_chat
@@ -46,13 +46,14 @@ def make_example(row: RecordRow) -> dict[str, object] | Skipped:
     try:
         request: ClientRequest = wire.decode_request(row.bodies["request"], {"model": row.model})
         answer = _read_answer(row, wire)
-        numbers = count(1)
-        messages, _ = match_results(request.conversation.messages, lambda: f"call_earlier_{next(numbers)}")
+        healed = heal_history(request.conversation.messages)
     except (ToolglotError, ValueError, RecursionError):
         return Skipped.INCOMPLETE
     if request.same_wire_only is not None:
         return Skipped.REFERENCE
-    conversation = request.conversation
+    if healed.healings:
+        return Skipped.INCOMPLETE
+    conversation, messages = request.conversation, healed.messages
     if any(isinstance(part, ProviderPart) for message in messages for part in message.parts):
         return Skipped.FOREIGN_PARTS
     if answer is None:

@@ -26,7 +26,7 @@ from toolglot.core.conversation import (
 from toolglot.core.json_numbers import encode
 from toolglot.wires.anthropic_messages.ids import EFFORT, EFFORT_VALUES, NAME, REDACTED, Ids
 from toolglot.wires.json_fields import adapt_body, read_arguments
-from toolglot.wires.translation import write_effort
+from toolglot.wires.translation import UNANSWERED, write_effort
 
 CARRIES = {
     "model": "",
@@ -49,7 +49,6 @@ MAX_TOKENS = 4096
 """The wire requires a limit; the default if the client sets none."""
 
 MAX_TEMPERATURE = 1.0
-UNANSWERED = "No result of this call is known."
 
 Block = dict[str, Any]
 
