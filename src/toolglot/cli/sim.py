@@ -28,6 +28,7 @@ examples:
   toolglot sim --dialect hermes --chunk-bytes 1      send one byte per network write
   toolglot sim --script answers.toml                 send scripted answers, see docs/SIM.md
   toolglot sim --fault lost_closer --fault no_done   inject faults; 'toolglot sim --faults' lists them
+  toolglot sim --defects 0.3 --seed 7                a weak model: 30 % of its turns have a defect
   toolglot serve --base-url http://127.0.0.1:8099/v1 --model sim:hermes+cut_mid_call
                                                      with a gateway in front; the model name overrides options
 """
@@ -68,6 +69,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     sim.add_argument("--pace", type=float, default=0, metavar="MS", help="milliseconds between writes")
     sim.add_argument("--fault", action="append", default=[], metavar="NAME", help="a fault to inject (repeatable)")
     sim.add_argument("--faults", action="store_true", help="list the faults of the wire and exit")
+    sim.add_argument("--defects", type=float, default=0, metavar="P", help="share of turns with a defect, 0 to 1")
+    sim.add_argument("--heeds", type=float, default=1, metavar="P", help="share of corrections it follows (default: 1)")
+    sim.add_argument("--seed", type=int, default=0, metavar="N", help="decides which turns are defective (default: 0)")
+    sim.add_argument("--class", dest="classes", action="append", default=[], metavar="NAME", help="only such defects")
     for wire in wires.values():
         wire.add_arguments(sim)
     sim.set_defaults(run=run_sim)
@@ -95,7 +100,11 @@ def run_sim(arguments: argparse.Namespace) -> int:
         "faults": tuple(name for text in arguments.fault for name in parse_faults(text)),
         "script": load_script(arguments.script) if arguments.script else (),
     }
-    options = wire.make_options(shared, arguments) if wire else SimOptions(**shared)
+    weak = {name: getattr(arguments, name) for name in ("defects", "heeds", "seed")}
+    weak["classes"] = tuple(arguments.classes)
+    if wire and arguments.defects:
+        raise UsageError(f"--defects can be used only with --wire {DEFAULT_WIRE}")
+    options = wire.make_options(shared, arguments) if wire else SimOptions(**shared, **weak)
     import asyncio
 
     with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=_choose_loop()) as runner:

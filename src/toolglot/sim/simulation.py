@@ -6,14 +6,14 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
+from random import Random
 from typing import Any
 
-from toolglot.core.conversation import Tool
-from toolglot.prompting.conversation import write_calls
-from toolglot.sim.answer import Answer, RenderedAnswer, SimCall
+from toolglot.sim.answer import NATIVE, Answer, RenderedAnswer, SimCall
 from toolglot.sim.damage import CALL_FAULTS, JSON_FAULTS, MARK_FAULTS, damage_json
-from toolglot.sim.faults import NATIVE_FAULTS
-from toolglot.sim.options import AUTO, NATIVE, SimOptions, options_for_request
+from toolglot.sim.defects import Draft, write_text
+from toolglot.sim.faults import NATIVE_FAULTS, Refusal
+from toolglot.sim.options import AUTO, SimOptions, options_for_request
 from toolglot.sim.prompt_reading import detect_dialect
 from toolglot.sim.request import SimRequest, parse_request
 from toolglot.sim.response_plan import (
@@ -27,6 +27,7 @@ from toolglot.sim.response_plan import (
 )
 from toolglot.sim.script import ScriptCursor
 from toolglot.sim.tool_picker import pick_answer
+from toolglot.sim.weak_model import Attempt, WeakModel
 
 
 @dataclass(slots=True)
@@ -48,6 +49,8 @@ class RecordedRequest:
     size: int = 0
     sent: int = 0
     ended: float | None = None
+    attempt: Attempt | None = None
+    """What the weak model made of it."""
 
 
 @dataclass(slots=True)
@@ -79,6 +82,7 @@ class Simulation:
         self._prompter = ScriptCursor(self.options.script)
         self._session = f"{int(self.options.clock() * 1000):x}"
         self._numbers = count(1)
+        self._weak = WeakModel(self.options) if self.options.defects else None
 
     def plan(
         self, body: Any, size: int, headers: Mapping[str, str], seen: RecordedRequest | None = None
@@ -100,7 +104,16 @@ class Simulation:
             return silence
         if refusal := find_refusal(options.faults):
             return plan_refusal(refusal, options)
-        rendered = render_answer(scripted.answer or pick_answer(asked), asked, options)
+        answer = scripted.answer or pick_answer(asked)
+        attempt = self._weak.attempt(asked, answer) if self._weak else None
+        if seen is not None:
+            seen.attempt = attempt
+        rendered = render_answer(attempt.answer if attempt else answer, asked, options)
+        if self._weak and attempt and attempt.defective:
+            spoiled = self._weak.spoil(attempt, make_draft(rendered, attempt, asked, options, self._weak.draw(attempt)))
+            if isinstance(spoiled, Refusal):
+                return plan_refusal(spoiled, options)
+            rendered = spoiled or rendered
         return plan_answer(
             rendered,
             AnswerIdentity(self._session, next(self._numbers), int(self.options.clock())),
@@ -125,19 +138,33 @@ def render_answer(answer: Answer, asked: SimRequest, options: SimOptions) -> Ren
         rendered = replace(plain, calls=_damage_native(calls, faults))
     else:
         lead = f"{answer.text}\n\n" if answer.text else ""
-        written = _damage_written(_write_calls(calls, dialect, asked.tools), faults)
+        written = _damage_written(write_text(calls, dialect, asked.tools), faults)
         rendered = replace(plain, text=lead, written=written)
     return rendered.limit(asked.limit) if asked.limit else rendered
+
+
+def make_draft(
+    rendered: RenderedAnswer, attempt: Attempt, asked: SimRequest, options: SimOptions, random: Random
+) -> Draft | None:
+    """What a weak model spoils; None if the answer has no calls."""
+    calls = attempt.answer.calls
+    if not calls:
+        return None
+    return Draft(
+        clean=rendered,
+        calls=calls,
+        tools=asked.tools,
+        tool=next((tool for tool in asked.tools if tool.name == calls[0].name), None),
+        dialect=_choose_dialect(asked, options.dialect),
+        stream=asked.stream,
+        random=random,
+    )
 
 
 def _choose_dialect(asked: SimRequest, dialect: str) -> str:
     if dialect != AUTO:
         return dialect
     return NATIVE if asked.native or not asked.prompt else detect_dialect(asked.prompt)
-
-
-def _write_calls(calls: Iterable[SimCall], dialect: str, tools: tuple[Tool, ...]) -> str:
-    return write_calls(dialect, [(call.name, call.arguments) for call in calls], tools)
 
 
 def _change_calls(calls: tuple[SimCall, ...], faults: Iterable[str]) -> tuple[SimCall, ...]:
