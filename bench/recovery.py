@@ -25,13 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from gateways import free_port, launch
 from support.weak_turns import (
     AT_ONCE,
-    DIALECTS,
-    NATIVE,
-    XML_TEXT,
     Figures,
     Turn,
     ask_all,
     attach,
+    configure,
     describe,
     judge,
     plan_turns,
@@ -45,15 +43,6 @@ WRITE_BYTES = 200
 RETRIES = "TOOLGLOT_RECOVERY_RETRIES"
 RUNS: Mapping[str, Mapping[str, str]] = {"off": {RETRIES: "0"}, "on": {}}
 COLUMNS = ("turns", "success", "extra per defect", "wrong", "invalid", "half", "duplicated", "foreign")
-
-
-def configure(base_url: str) -> str:
-    """A file with a model for each dialect, one that calls natively, and one for the XML client."""
-    lines = [f'[[upstream]]\nname = "sim"\nbase_url = "{base_url}/v1"\n']
-    modes = {dialect: f'mode = "text"\ndialect = "{dialect}"\nmodel = "sim"' for dialect in DIALECTS}
-    modes |= {NATIVE: 'mode = "native"\nmodel = "sim"', XML_TEXT: 'mode = "text"\nmodel = "sim:roo_xml"'}
-    lines += [f'[[model]]\nname = "{name}"\nupstream = "sim"\n{mode}\n' for name, mode in modes.items()]
-    return "\n".join(lines)
 
 
 @contextmanager

@@ -28,6 +28,8 @@ class Outcome:
     calls: list[tuple[str, Any]] = field(default_factory=list)
     closed: list[tuple[str, str]] = field(default_factory=list)
     """Calls that a stream declared complete, with their arguments as text, whatever came behind them."""
+    begun: list[tuple[str, str]] = field(default_factory=list)
+    """Calls that a stream began, with as much of their arguments as came, where they come in pieces."""
     status: int = 0
     why: str = ""
 
@@ -110,6 +112,7 @@ def _read_chat_stream(events: Iterator[Any], out: Outcome) -> None:
                 known[0] += call["function"].get("name") or ""
                 known[1] += call["function"].get("arguments") or ""
             finish = choice["finish_reason"] or finish
+    out.begun = [(name, arguments) for name, arguments in calls.values()]
     if finish == "tool_calls":
         out.closed = [(name, arguments) for name, arguments in calls.values()]
         out.calls = [_finish_call(*call) for call in calls.values()]
@@ -133,6 +136,8 @@ def _read_responses_stream(events: Iterator[Any], out: Outcome) -> None:
         match event["type"]:
             case "response.output_text.delta":
                 out.text += event["delta"]
+            case "response.function_call_arguments.delta":
+                out.begun.append(("", (out.begun.pop()[1] if out.begun else "") + event["delta"]))
             case "response.output_item.done" if event["item"]["type"] == "function_call":
                 out.closed.append((event["item"]["name"], event["item"]["arguments"]))
             case "response.completed":
@@ -181,6 +186,7 @@ def _read_anthropic_stream(events: Iterator[Any], out: Outcome) -> None:
             case "error":
                 check_error("anthropic_messages", event)
                 out.end = "error_event"
+    out.begun = [(blocks[at]["name"], written[at]) for at in blocks if blocks[at]["type"] == "tool_use"]
     if out.end == "ok":
         calls = [at for at in ended if blocks[at]["type"] == "tool_use"]
         out.calls = [_finish_call(blocks[at]["name"], written[at]) for at in calls]

@@ -175,6 +175,15 @@ def write_request(turn: Turn) -> tuple[str, dict[str, Any]]:
 ROO_PROMPT: Final = write_roo()
 
 
+def configure(base_url: str) -> str:
+    """A file with a model for each dialect, one that calls natively, and one for the XML client."""
+    lines = [f'[[upstream]]\nname = "sim"\nbase_url = "{base_url}/v1"\n']
+    modes = {dialect: f'mode = "text"\ndialect = "{dialect}"\nmodel = "sim"' for dialect in DIALECTS}
+    modes |= {NATIVE: 'mode = "native"\nmodel = "sim"', XML_TEXT: 'mode = "text"\nmodel = "sim:roo_xml"'}
+    lines += [f'[[model]]\nname = "{name}"\nupstream = "sim"\n{mode}\n' for name, mode in modes.items()]
+    return "\n".join(lines)
+
+
 async def ask(turn: Turn, port: int) -> None:
     path, body = write_request(turn)
     began = time.perf_counter()

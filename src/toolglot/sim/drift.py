@@ -110,7 +110,7 @@ DRIFTS: Mapping[str, Drift] = {
         "the marks of the section are singular", "kimi_k2", ("tool_calls_section", "tool_call_section")
     ),
     "spaced_marks": _drift(
-        "there are blanks between the marks", "kimi_k2 deepseek_v31", (r"(<[|｜]\w+[|｜]>)", r" \1 ")
+        "there are blanks between the marks", "kimi_k2 deepseek_v31", (r"(<[|｜][^|｜<>]+[|｜]>)", r" \1 ")
     ),
     "bare_counter": _drift("the id of the call is a number without a name", "kimi_k2", (r"functions\.[\w.-]+:0", "0")),
     "renamed_wrapper": _drift(
