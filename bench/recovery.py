@@ -1,9 +1,9 @@
 """How many turns of a weak model end well: recovery off and on, on every client wire, beside each other.
 
-The simulated model makes a defect in a share of its turns and corrects it when it is told to. A gateway in a process of its
+The simulated model makes a defect in a share of its turns and corrects it when it is asked to. A gateway in a process of its
 own stands between it and clients of five wires and one that reads XML, streamed and whole, native and text mode in all
 dialects of ``support.weak_turns``. What the client would run is read without toolglot's decoders and compared with what the
-model meant. *Wrong* are calls that a client would run and that nobody meant; *invalid* are delivered calls that a client
+model meant. *Wrong* are calls that a client would run and that was not meant; *invalid* are delivered calls that a client
 refuses for their name or arguments; *half* are calls that were declared complete in an answer that then failed.
 
     python bench/recovery.py [--turns N] [--seed N] [--defects P] [--class NAME ...] [--show N]

@@ -74,13 +74,13 @@ def judge(outcome: Outcome, *, complete: bool, whole: bool) -> str:
         return f"the stream was cut, and the client got {outcome}"
     if complete:
         wrong = [call for call in outcome.closed if json.loads(call[1]) != ARGUMENTS]
-        return f"a call that nobody made: {wrong}" if wrong else ""
+        return f"a call that was not made: {wrong}" if wrong else ""
     if outcome.closed:
         return f"a call was declared complete: {outcome.closed}"
     if closed := [call for call in outcome.begun if is_object(call[1])]:
         return f"arguments were made complete: {closed}"
     beginning = outcome.text.strip()[: len(WORD.strip())]
-    return "" if WORD.startswith(beginning) else f"text that nobody wrote: {outcome.text!r}"
+    return "" if WORD.startswith(beginning) else f"text that was not written: {outcome.text!r}"
 
 
 def is_object(arguments: str) -> bool:

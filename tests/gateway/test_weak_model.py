@@ -1,4 +1,4 @@
-"""Turns of a weak model through the gateway: no client runs what nobody meant, and nothing comes twice.
+"""Turns of a weak model through the gateway: no client runs what was not meant, and nothing comes twice.
 
 ``make bench-recovery`` does the same with thousands of turns and a gateway in a process of its own.
 """

@@ -13,7 +13,7 @@ from toolglot.core.errors import UsageError
 from toolglot.dialects.records import all_dialects
 from toolglot.sim import RecordedRequest, SimCall, SimOptions, Simulation
 from toolglot.sim.answer import NATIVE, RenderedAnswer
-from toolglot.sim.defects import BOTH, DEFECTS, NATIVE_ONLY, TEXT, VAGUE, Draft, is_spoiled, write_text
+from toolglot.sim.defects import BOTH, DEFECTS, NATIVE_ONLY, TEXT, VAGUE, PlannedAnswer, is_spoiled, write_text
 from toolglot.sim.drift import DRIFTS, apply_drift
 from toolglot.sim.response_plan import ResponsePlan
 from toolglot.sim.weak_model import MARK, Attempt
@@ -173,11 +173,11 @@ def test_every_answer_has_marks_of_its_own() -> None:
 # The classes
 
 
-def make_draft(dialect: str) -> Draft:
+def plan_defect(dialect: str) -> PlannedAnswer:
     calls = (SimCall("note", json.dumps(ARGUMENTS)),)
     written = "" if dialect == NATIVE else write_text(calls, dialect, (NOTE,))
     clean = RenderedAnswer("I do it.\n\n" if written else "I do it.", written, () if written else calls)
-    return Draft(
+    return PlannedAnswer(
         clean=clean, calls=calls, tools=(NOTE,), tool=NOTE, dialect=dialect, stream=False, random=Random(1)
     )  # fmt: skip
 
@@ -186,14 +186,14 @@ def make_draft(dialect: str) -> Draft:
 def test_every_class_spoils_an_answer(name: str) -> None:
     dialects = [spec.name for spec in all_dialects()] if name in {*TEXT, *DRIFTS, *VAGUE} else []
     native = [NATIVE] if name in {*BOTH, *NATIVE_ONLY} else []
-    drafts = [make_draft(dialect) for dialect in (*dialects, *native)]
-    assert drafts and any(is_spoiled(draft, DEFECTS[name](draft)) for draft in drafts)
+    plans = [plan_defect(dialect) for dialect in (*dialects, *native)]
+    assert plans and any(is_spoiled(planned, DEFECTS[name](planned)) for planned in plans)
 
 
 @pytest.mark.parametrize("name", BOTH)
 def test_classes_of_the_call_spoil_text_too(name: str) -> None:
-    draft = make_draft("hermes")
-    assert is_spoiled(draft, DEFECTS[name](draft))
+    planned = plan_defect("hermes")
+    assert is_spoiled(planned, DEFECTS[name](planned))
 
 
 @pytest.mark.parametrize(("name", "dialect"), [(name, one) for name in DRIFTS for one in sorted(DRIFTS[name].dialects)])

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from faults.cells import exchange
 from faults.client_readers import Outcome, read_answer
-from faults.wire_data import WIRES, make_request
+from faults.wire_data import ROOTS, WIRES, make_request
 
 from support.xmlprompts import write_roo
 from toolglot.clients.xml import all_clients
@@ -34,7 +34,8 @@ DIALECTS: Final = (
 )  # fmt: skip
 """How models behind the gateway write in text mode; each is also the name of a model."""
 XML_CLIENT: Final = "roo-3.29"
-NATIVE: Final = "native"
+NATIVES: Final = tuple(f"native-{wire}" for wire in WIRES)
+"""Models that call natively, by the wire of their upstream."""
 XML_TEXT: Final = "xml"
 """The model that an XML client has in text mode: it writes as the client's prompt says."""
 TIME_LIMIT: Final = 60.0
@@ -93,7 +94,7 @@ class Lane:
     @property
     def name(self) -> str:
         client = "xml" if self.xml else self.wire
-        return f"{client}, {'stream' if self.stream else 'whole'}, {'native' if self.model == NATIVE else 'text'}"
+        return f"{client}, {'stream' if self.stream else 'whole'}, {'native' if self.model in NATIVES else 'text'}"
 
 
 @dataclass
@@ -126,12 +127,12 @@ class Turn:
 
 def list_lanes() -> Iterator[Lane]:
     """Every client wire, streamed and whole, text and native, and the XML client, for ever."""
-    dialects = cycle(DIALECTS)
+    dialects, natives = cycle(DIALECTS), cycle(NATIVES)
     for wire, stream, native in cycle(product((*WIRES, "xml"), (True, False), (False, True))):
         if wire == "xml":
-            yield Lane("openai_chat", stream, NATIVE if native else XML_TEXT, xml=True)
+            yield Lane("openai_chat", stream, next(natives) if native else XML_TEXT, xml=True)
         else:
-            yield Lane(wire, stream, NATIVE if native else next(dialects))
+            yield Lane(wire, stream, next(natives) if native else next(dialects))
 
 
 def plan_turns(count: int, seed: int) -> list[Turn]:
@@ -175,13 +176,20 @@ def write_request(turn: Turn) -> tuple[str, dict[str, Any]]:
 ROO_PROMPT: Final = write_roo()
 
 
-def configure(base_url: str) -> str:
-    """A file with a model for each dialect, one that calls natively, and one for the XML client."""
-    lines = [f'[[upstream]]\nname = "sim"\nbase_url = "{base_url}/v1"\n']
-    modes = {dialect: f'mode = "text"\ndialect = "{dialect}"\nmodel = "sim"' for dialect in DIALECTS}
-    modes |= {NATIVE: 'mode = "native"\nmodel = "sim"', XML_TEXT: 'mode = "text"\nmodel = "sim:roo_xml"'}
-    lines += [f'[[model]]\nname = "{name}"\nupstream = "sim"\n{mode}\n' for name, mode in modes.items()]
-    return "\n".join(lines)
+def configure(address: str) -> str:
+    """A file with a model for each dialect, one for each wire that calls natively, and one for the XML client."""
+    models = {dialect: ("openai_chat", f'mode = "text"\ndialect = "{dialect}"\nmodel = "sim"') for dialect in DIALECTS}
+    models |= {f"native-{wire}": (wire, 'mode = "native"\nmodel = "sim"') for wire in WIRES}
+    models[XML_TEXT] = ("openai_chat", 'mode = "text"\nmodel = "sim:roo_xml"')
+    upstreams = [
+        f'[[upstream]]\nname = "{wire}"\nwire = "{wire}"\nbase_url = "{address}{ROOTS[wire]}"\n' for wire in WIRES
+    ]
+    return "\n".join(
+        [
+            *upstreams,
+            *(f'[[model]]\nname = "{name}"\nupstream = "{wire}"\n{how}\n' for name, (wire, how) in models.items()),
+        ]
+    )
 
 
 async def ask(turn: Turn, port: int) -> None:

@@ -1,9 +1,9 @@
 """The classes of defects that a weak model makes, as data.
 
-*Strategy.* A class is a name and a function that spoils one answer: a draft has the call as meant, its schema and the
-answer as a good model would send it. A function that does not apply to a draft, such as a lost wrapper in a dialect
-without one, returns None or the same answer, and the weak model takes another class. Defects that nobody could notice
-are left out: a list where a string is due is an ordinary value in a dialect of tagged text.
+*Strategy.* A class is a name and a function that spoils one answer, given the calls as meant, their schema and the
+answer as a good model would send it. A function that does not apply, such as a lost wrapper in a dialect without one,
+returns None or the same answer, and the weak model takes another class. Defects that no reader could notice are left
+out: a list where a string is due is an ordinary value in a dialect of tagged text.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ ANNOUNCEMENTS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class PlannedAnswer:
     """An answer with calls before it is spoiled. ``clean`` is what a good model sends, ``dialect`` is ``native`` or how
-    the calls are written, ``tool`` is the tool of the first call, or None if it was not offered."""
+    the calls are written, ``tool`` is the tool of the first call, or None if it was not offered. ``wire`` is the wire
+    of the request; on some of them the arguments of a call are an object, and can be no other text."""
 
     clean: RenderedAnswer
     calls: tuple[SimCall, ...]
@@ -47,6 +48,7 @@ class Draft:
     dialect: str
     stream: bool
     random: Random
+    wire: str = "openai_chat"
 
     @property
     def call(self) -> SimCall:
@@ -54,11 +56,7 @@ class Draft:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        try:
-            found = json.loads(self.call.arguments)
-        except ValueError:
-            return {}
-        return found if isinstance(found, dict) else {}
+        return parse_object(self.call.arguments) or {}
 
     def with_call(self, call: SimCall) -> RenderedAnswer:
         """The answer with another first call, otherwise clean."""
@@ -78,8 +76,8 @@ class Draft:
         return replace(self.clean, text=lead, written=written, calls=())
 
 
-Spoiled: TypeAlias = RenderedAnswer | Refusal | None
-Spoil: TypeAlias = Callable[[Draft], Spoiled]
+DefectiveAnswer: TypeAlias = RenderedAnswer | Refusal | None
+Spoil: TypeAlias = Callable[[PlannedAnswer], DefectiveAnswer]
 
 
 def write_text(calls: tuple[SimCall, ...], dialect: str, tools: tuple[Tool, ...]) -> str:
@@ -91,207 +89,220 @@ def encode(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def parse_object(text: str) -> dict[str, Any] | None:
+    """The JSON object that a text is, or None."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
 # The call itself
 
 
-def name_unknown_tool(draft: Draft) -> Spoiled:
+def name_unknown_tool(planned: PlannedAnswer) -> DefectiveAnswer:
     """the call names a tool that was never offered"""
-    return draft.with_call(unknown_tool(draft.call))
+    return planned.with_call(unknown_tool(planned.call))
 
 
-def change_case(draft: Draft) -> Spoiled:
+def change_case(planned: PlannedAnswer) -> DefectiveAnswer:
     """the name of the tool is in the wrong case"""
-    return draft.with_call(wrong_case(draft.call))
+    return planned.with_call(wrong_case(planned.call))
 
 
-def misspell_tool(draft: Draft) -> Spoiled:
+def misspell_tool(planned: PlannedAnswer) -> DefectiveAnswer:
     """the name of the tool lacks a character"""
-    name = draft.call.name
+    name = planned.call.name
     at = len(name) // 2
-    return draft.with_call(replace(draft.call, name=name[:at] + name[at + 1 :]))
+    return planned.with_call(replace(planned.call, name=name[:at] + name[at + 1 :]))
 
 
-def describe_tool(draft: Draft) -> Spoiled:
+def describe_tool(planned: PlannedAnswer) -> DefectiveAnswer:
     """a description stands where the name of the tool is due"""
-    return draft.with_call(replace(draft.call, name=f"Use {draft.call.name} for this"))
+    return planned.with_call(replace(planned.call, name=f"Use {planned.call.name} for this"))
 
 
-def drop_required(draft: Draft) -> Spoiled:
+def drop_required(planned: PlannedAnswer) -> DefectiveAnswer:
     """a required argument is missing"""
-    dropped = next((key for key in reversed(draft.arguments) if key in _required(draft)), None)
+    dropped = next((key for key in reversed(planned.arguments) if key in _required(planned)), None)
     if dropped is None:
         return None
-    return draft.with_arguments({key: value for key, value in draft.arguments.items() if key != dropped})
+    return planned.with_arguments({key: value for key, value in planned.arguments.items() if key != dropped})
 
 
-def empty_the_arguments(draft: Draft) -> Spoiled:
+def empty_the_arguments(planned: PlannedAnswer) -> DefectiveAnswer:
     """the call has no arguments although some are required"""
-    return draft.with_arguments({}) if _required(draft) else None
+    return planned.with_arguments({}) if _required(planned) else None
 
 
-def misspell_parameter(draft: Draft) -> Spoiled:
+def misspell_parameter(planned: PlannedAnswer) -> DefectiveAnswer:
     """the name of a required parameter is misspelt"""
-    wrong = next((key for key in draft.arguments if key in _required(draft)), None)
+    wrong = next((key for key in planned.arguments if key in _required(planned)), None)
     if wrong is None:
         return None
-    return draft.with_arguments({f"{key}_x" if key == wrong else key: value for key, value in draft.arguments.items()})
-
-
-def leave_enum(draft: Draft) -> Spoiled:
-    """a value is not one of those that the schema lists"""
-    return _change_value(draft, lambda schema, value: f"{value}-ish" if "enum" in schema else None)
-
-
-def mistake_type(draft: Draft) -> Spoiled:
-    """words stand where a number is due"""
-    return _change_value(
-        draft, lambda schema, value: "a few of them" if schema.get("type") in ("integer", "number") else None
+    return planned.with_arguments(
+        {f"{key}_x" if key == wrong else key: value for key, value in planned.arguments.items()}
     )
 
 
-def _change_value(draft: Draft, change: Callable[[Mapping[str, Any], Any], Any]) -> Spoiled:
+def leave_enum(planned: PlannedAnswer) -> DefectiveAnswer:
+    """a value is not one of those that the schema lists"""
+    return _change_value(planned, lambda schema, value: f"{value}-ish" if "enum" in schema else None)
+
+
+def mistake_type(planned: PlannedAnswer) -> DefectiveAnswer:
+    """words stand where a number is due"""
+    return _change_value(
+        planned, lambda schema, value: "a few of them" if schema.get("type") in ("integer", "number") else None
+    )
+
+
+def _change_value(planned: PlannedAnswer, change: Callable[[Mapping[str, Any], Any], Any]) -> DefectiveAnswer:
     """Change the first value for which ``change`` returns another one."""
-    properties = draft.tool.parameters.get("properties", {}) if draft.tool else {}
-    for key, value in draft.arguments.items():
+    properties = planned.tool.parameters.get("properties", {}) if planned.tool else {}
+    for key, value in planned.arguments.items():
         schema = properties.get(key)
         changed = change(schema, value) if isinstance(schema, Mapping) else None
         if changed is not None:
-            return draft.with_arguments({**draft.arguments, key: changed})
+            return planned.with_arguments({**planned.arguments, key: changed})
     return None
 
 
-def _required(draft: Draft) -> tuple[str, ...]:
-    return tuple(draft.tool.parameters.get("required", ())) if draft.tool else ()
+def _required(planned: PlannedAnswer) -> tuple[str, ...]:
+    return tuple(planned.tool.parameters.get("required", ())) if planned.tool else ()
 
 
 # The arguments of a native call
 
 
-def glue_empty(draft: Draft) -> Spoiled:
+def glue_empty(planned: PlannedAnswer) -> DefectiveAnswer:
     """an empty object stands before the arguments"""
-    return _raw_arguments(draft, "{}" + draft.call.arguments)
+    return _raw_arguments(planned, "{}" + planned.call.arguments)
 
 
-def glue_half(draft: Draft) -> Spoiled:
+def glue_half(planned: PlannedAnswer) -> DefectiveAnswer:
     """an object with the first argument stands before the arguments"""
-    first = dict(list(draft.arguments.items())[:1])
-    return _raw_arguments(draft, encode(first) + draft.call.arguments) if len(draft.arguments) > 1 else None
+    first = dict(list(planned.arguments.items())[:1])
+    return _raw_arguments(planned, encode(first) + planned.call.arguments) if len(planned.arguments) > 1 else None
 
 
-def glue_twice(draft: Draft) -> Spoiled:
+def glue_twice(planned: PlannedAnswer) -> DefectiveAnswer:
     """the arguments are written twice"""
-    return _raw_arguments(draft, draft.call.arguments * 2)
+    return _raw_arguments(planned, planned.call.arguments * 2)
 
 
-def cut_arguments(draft: Draft) -> Spoiled:
+def cut_arguments(planned: PlannedAnswer) -> DefectiveAnswer:
     """the arguments end in the middle although the finish reason says nothing of it"""
-    size = len(draft.call.arguments)
-    return _raw_arguments(draft, draft.call.arguments[: draft.random.randrange(1, size)]) if size > 2 else None
+    size = len(planned.call.arguments)
+    return _raw_arguments(planned, planned.call.arguments[: planned.random.randrange(1, size)]) if size > 2 else None
 
 
-def write_words(draft: Draft) -> Spoiled:
+def write_words(planned: PlannedAnswer) -> DefectiveAnswer:
     """words stand where the arguments are due"""
-    return _raw_arguments(draft, f"with the arguments {', '.join(draft.arguments)}")
+    return _raw_arguments(planned, f"with the arguments {', '.join(planned.arguments)}")
 
 
-def _raw_arguments(draft: Draft, arguments: str) -> RenderedAnswer:
-    return draft.with_call(replace(draft.call, arguments=arguments))
+def _raw_arguments(planned: PlannedAnswer, arguments: str) -> RenderedAnswer:
+    return planned.with_call(replace(planned.call, arguments=arguments))
 
 
-def leak_call(draft: Draft) -> Spoiled:
+def leak_call(planned: PlannedAnswer) -> DefectiveAnswer:
     """the native call is written as text in a dialect"""
-    return draft.with_written(write_text(draft.calls, draft.random.choice(OTHER_DIALECTS), draft.tools))
+    return planned.with_written(write_text(planned.calls, planned.random.choice(OTHER_DIALECTS), planned.tools))
 
 
-def leak_broken_call(draft: Draft) -> Spoiled:
+def leak_broken_call(planned: PlannedAnswer) -> DefectiveAnswer:
     """the native call is written as text, and its JSON has lost its end"""
-    written = write_text(draft.calls, "hermes", draft.tools)
-    return draft.with_written(damage_json(written, lambda found: found[:-2]))
+    written = write_text(planned.calls, "hermes", planned.tools)
+    return planned.with_written(damage_json(written, lambda found: found[:-2]))
 
 
 # The text of a call
 
 
-def cut_call(draft: Draft) -> Spoiled:
+def cut_call(planned: PlannedAnswer) -> DefectiveAnswer:
     """the call ends in the middle although the finish reason is stop"""
-    size = len(draft.clean.written)
-    return draft.with_written(draft.clean.written[: draft.random.randrange(size // 4, size)]) if size > 4 else None
+    size = len(planned.clean.written)
+    return (
+        planned.with_written(planned.clean.written[: planned.random.randrange(size // 4, size)]) if size > 4 else None
+    )
 
 
-def write_other_dialect(draft: Draft) -> Spoiled:
+def write_other_dialect(planned: PlannedAnswer) -> DefectiveAnswer:
     """the call is in another dialect than the one that was taught"""
-    others = [dialect for dialect in OTHER_DIALECTS if dialect != draft.dialect]
-    return draft.with_written(write_text(draft.calls, draft.random.choice(others), draft.tools))
+    others = [dialect for dialect in OTHER_DIALECTS if dialect != planned.dialect]
+    return planned.with_written(write_text(planned.calls, planned.random.choice(others), planned.tools))
 
 
-def write_arguments_only(draft: Draft) -> Spoiled:
+def write_arguments_only(planned: PlannedAnswer) -> DefectiveAnswer:
     """only the arguments are written, without the name of the tool"""
-    return draft.with_written(draft.call.arguments)
+    return planned.with_written(planned.call.arguments)
 
 
-def write_own_envelope(draft: Draft) -> Spoiled:
+def write_own_envelope(planned: PlannedAnswer) -> DefectiveAnswer:
     """the call is in an envelope of the model's own, with the name as its type"""
-    call = {"id": "call_007", "type": draft.call.name, **draft.arguments}
-    return draft.with_written(encode({"toolCalls": [call]}))
+    call = {"id": "call_007", "type": planned.call.name, **planned.arguments}
+    return planned.with_written(encode({"toolCalls": [call]}))
 
 
-def write_value_in_tag(draft: Draft) -> Spoiled:
+def write_value_in_tag(planned: PlannedAnswer) -> DefectiveAnswer:
     """the first value stands directly in the tag of the tool"""
-    (_, first), *rest = draft.arguments.items() or [("", "")]
+    (_, first), *rest = planned.arguments.items() or [("", "")]
     inner = "".join(f"<{key}>{_as_text(value)}</{key}>\n" for key, value in rest)
-    return draft.with_written(f"<{draft.call.name}>\n{_as_text(first)}\n{inner}</{draft.call.name}>")
+    return planned.with_written(f"<{planned.call.name}>\n{_as_text(first)}\n{inner}</{planned.call.name}>")
 
 
-def write_history_line(draft: Draft) -> Spoiled:
+def write_history_line(planned: PlannedAnswer) -> DefectiveAnswer:
     """the call imitates a line of the history"""
-    return draft.with_written(f"[Tool Call: {draft.call.name}] Arguments: {draft.call.arguments}")
+    return planned.with_written(f"[Tool Call: {planned.call.name}] Arguments: {planned.call.arguments}")
 
 
-def wrap_arguments(draft: Draft) -> Spoiled:
+def wrap_arguments(planned: PlannedAnswer) -> DefectiveAnswer:
     """the arguments stand in a list inside of the arguments"""
-    return draft.with_arguments({"args": [draft.arguments]})
+    return planned.with_arguments({"args": [planned.arguments]})
 
 
-def write_name_in_fence(draft: Draft) -> Spoiled:
+def write_name_in_fence(planned: PlannedAnswer) -> DefectiveAnswer:
     """only the name of the tool is written, in a code fence"""
-    return draft.with_written(f"```\n{draft.call.name}\n```")
+    return planned.with_written(f"```\n{planned.call.name}\n```")
 
 
-def escape_call(draft: Draft) -> Spoiled:
+def escape_call(planned: PlannedAnswer) -> DefectiveAnswer:
     """the whole call is written with entities"""
-    written = draft.clean.written
-    return draft.with_written(escape(written, quote=False)) if written.startswith("<") else None
+    written = planned.clean.written
+    return planned.with_written(escape(written, quote=False)) if written.startswith("<") else None
 
 
-def lose_angles(draft: Draft) -> Spoiled:
+def lose_angles(planned: PlannedAnswer) -> DefectiveAnswer:
     """the opening marks of tags are lost"""
-    return draft.with_written(draft.clean.written.replace("<", ""))
+    return planned.with_written(planned.clean.written.replace("<", ""))
 
 
-def put_name_last(draft: Draft) -> Spoiled:
+def put_name_last(planned: PlannedAnswer) -> DefectiveAnswer:
     """the name stands behind the arguments"""
 
     def turn(found: str) -> str:
         value = json.loads(found)
         return encode(dict(reversed(value.items()))) if "name" in value else found
 
-    return draft.with_written(damage_json(draft.clean.written, turn))
+    return planned.with_written(damage_json(planned.clean.written, turn))
 
 
-def write_array(draft: Draft) -> Spoiled:
+def write_array(planned: PlannedAnswer) -> DefectiveAnswer:
     """the call is an array in the marks of one call"""
-    return draft.with_written(damage_json(draft.clean.written, lambda found: f"[{found}]"))
+    return planned.with_written(damage_json(planned.clean.written, lambda found: f"[{found}]"))
 
 
-def fence_inside(draft: Draft) -> Spoiled:
+def fence_inside(planned: PlannedAnswer) -> DefectiveAnswer:
     """a code fence stands inside of the marks"""
-    return draft.with_written(damage_json(draft.clean.written, lambda found: f"```json\n{found}\n```"))
+    return planned.with_written(damage_json(planned.clean.written, lambda found: f"```json\n{found}\n```"))
 
 
-def indent_json(draft: Draft) -> Spoiled:
+def indent_json(planned: PlannedAnswer) -> DefectiveAnswer:
     """the JSON of the call is written over many lines"""
     pretty = lambda found: json.dumps(json.loads(found), ensure_ascii=False, indent=2)  # noqa: E731
-    return draft.with_written(damage_json(draft.clean.written, pretty))
+    return planned.with_written(damage_json(planned.clean.written, pretty))
 
 
 def _as_text(value: Any) -> str:
@@ -301,56 +312,64 @@ def _as_text(value: Any) -> str:
 # The answer
 
 
-def send_nothing(draft: Draft) -> Spoiled:
+def send_nothing(planned: PlannedAnswer) -> DefectiveAnswer:
     """the answer is empty"""
     return RenderedAnswer(finish="stop")
 
 
-def announce(draft: Draft) -> Spoiled:
+def announce(planned: PlannedAnswer) -> DefectiveAnswer:
     """the answer announces the call and stops"""
-    text = f"{draft.clean.text.rstrip()} {draft.random.choice(ANNOUNCEMENTS)}".lstrip()
-    return RenderedAnswer(text, reasoning=draft.clean.reasoning, finish="stop")
+    text = f"{planned.clean.text.rstrip()} {planned.random.choice(ANNOUNCEMENTS)}".lstrip()
+    return RenderedAnswer(text, reasoning=planned.clean.reasoning, finish="stop")
 
 
 # The server's own parser fails
 
 
-def fail_readable(draft: Draft) -> Spoiled:
+def fail_readable(planned: PlannedAnswer) -> DefectiveAnswer:
     """the server cannot parse the call, and its error has the whole text of it"""
-    written = write_text(draft.calls, draft.random.choice(("hermes", "qwen3_coder", "lfm2")), draft.tools)
-    return _fail(draft, f"Failed to parse input at pos {len(draft.clean.text)}: {written}")
+    written = write_text(planned.calls, planned.random.choice(("hermes", "qwen3_coder", "lfm2")), planned.tools)
+    return _fail(planned, f"Failed to parse input at pos {len(planned.clean.text)}: {written}")
 
 
-def fail_broken(draft: Draft) -> Spoiled:
+def fail_broken(planned: PlannedAnswer) -> DefectiveAnswer:
     """the server cannot parse the call, and its error has a part of it"""
-    written = write_text(draft.calls, "hermes", draft.tools)
-    part = written[: draft.random.randrange(len(written) // 4, len(written) // 2)]
-    return _fail(draft, f"Failed to parse input at pos {len(draft.clean.text)}: {part}")
+    written = write_text(planned.calls, "hermes", planned.tools)
+    part = written[: planned.random.randrange(len(written) // 4, len(written) // 2)]
+    return _fail(planned, f"Failed to parse input at pos {len(planned.clean.text)}: {part}")
 
 
-def fail_format(draft: Draft) -> Spoiled:
+def fail_format(planned: PlannedAnswer) -> DefectiveAnswer:
     """the server cannot parse the call and shows nothing of it"""
-    return _fail(draft, "The model produced output that does not match the expected peg-native format")
+    return _fail(planned, "The model produced output that does not match the expected peg-native format")
 
 
-def fail_arguments(draft: Draft) -> Spoiled:
+def fail_arguments(planned: PlannedAnswer) -> DefectiveAnswer:
     """the server cannot parse the arguments; its error has them and not the name of the tool"""
-    message = f"error parsing tool call: raw='{draft.call.arguments}]', err=invalid character ']' after top-level value"
+    if planned.wire not in ("openai_chat", "ollama"):
+        return None
+    message = (
+        f"error parsing tool call: raw='{planned.call.arguments}]', err=invalid character ']' after top-level value"
+    )
     error = {"message": message, "type": "api_error", "param": None, "code": None}
     return _refuse(error)
 
 
-def fail_header(draft: Draft) -> Spoiled:
+def fail_header(planned: PlannedAnswer) -> DefectiveAnswer:
     """the server cannot parse the header of the call; its error has the name of the tool"""
-    message = f'unexpected tokens remaining in message header: Some("to=functions.{draft.call.name}")'
+    if planned.wire not in ("openai_chat", "openai_responses"):
+        return None
+    message = f'unexpected tokens remaining in message header: Some("to=functions.{planned.call.name}")'
     return _refuse({"message": message, "type": "InternalServerError", "param": None, "code": 500})
 
 
-def _fail(draft: Draft, message: str) -> Spoiled:
+def _fail(planned: PlannedAnswer, message: str) -> DefectiveAnswer:
     """Fail before the answer; or, in half of the streams, behind its text."""
+    if planned.wire in ("gemini", "ollama"):
+        return None
     error = {"code": 500, "message": message, "type": "server_error"}
-    if draft.stream and draft.random.random() < 0.5:
-        return replace(draft.clean, written="", calls=(), error=encode({"error": error}))
+    if planned.stream and planned.random.random() < 0.5:
+        return replace(planned.clean, written="", calls=(), error=encode({"error": error}))
     return _refuse(error)
 
 
@@ -362,20 +381,20 @@ def _refuse(error: Mapping[str, Any]) -> Refusal:
 
 
 def _damage_json(damage: Damage) -> Spoil:
-    def spoil(draft: Draft) -> Spoiled:
-        if draft.dialect == NATIVE:
-            return _raw_arguments(draft, damage(draft.call.arguments))
-        return draft.with_written(damage_json(draft.clean.written, damage))
+    def spoil(planned: PlannedAnswer) -> DefectiveAnswer:
+        if planned.dialect == NATIVE:
+            return _raw_arguments(planned, damage(planned.call.arguments))
+        return planned.with_written(damage_json(planned.clean.written, damage))
 
     return spoil
 
 
 def _damage_marks(damage: Damage) -> Spoil:
-    return lambda draft: draft.with_written(damage(draft.clean.written))
+    return lambda planned: planned.with_written(damage(planned.clean.written))
 
 
 def _drift(name: str) -> Spoil:
-    return lambda draft: draft.with_written(apply_drift(name, draft.dialect, draft.clean.written))
+    return lambda planned: planned.with_written(apply_drift(name, planned.dialect, planned.clean.written))
 
 
 UNDRAWN = ("call_twice", "fenced_call", "lost_inner_closer")
@@ -450,6 +469,10 @@ def draw_order(dialect: str, wanted: Collection[str], random: Random) -> list[st
     return [name for group in groups for name in random.sample(group, len(group))]
 
 
-def is_spoiled(draft: Draft, spoiled: Spoiled) -> bool:
-    """Whether a defect applied: there is an answer, and it differs from the clean one."""
-    return spoiled is not None and spoiled != draft.clean
+def is_spoiled(planned: PlannedAnswer, spoiled: DefectiveAnswer) -> bool:
+    """Whether a defect applied: there is an answer, it differs from the clean one, and the wire can carry it."""
+    if spoiled is None or spoiled == planned.clean:
+        return False
+    calls = spoiled.calls if isinstance(spoiled, RenderedAnswer) else ()
+    has_objects = planned.wire in ("gemini", "ollama") or (planned.wire == "anthropic_messages" and not planned.stream)
+    return not has_objects or all(parse_object(call.arguments) is not None for call in calls)

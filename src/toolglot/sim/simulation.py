@@ -11,7 +11,7 @@ from typing import Any
 
 from toolglot.sim.answer import NATIVE, Answer, RenderedAnswer, SimCall
 from toolglot.sim.damage import CALL_FAULTS, JSON_FAULTS, MARK_FAULTS, damage_json
-from toolglot.sim.defects import Draft, write_text
+from toolglot.sim.defects import PlannedAnswer, write_text
 from toolglot.sim.faults import NATIVE_FAULTS, Refusal
 from toolglot.sim.options import AUTO, SimOptions, options_for_request
 from toolglot.sim.prompt_reading import detect_dialect
@@ -26,8 +26,11 @@ from toolglot.sim.response_plan import (
     plan_refusal,
 )
 from toolglot.sim.script import ScriptCursor
+from toolglot.sim.served_wires import SERVED_WIRES, plan_served, refuse_served
 from toolglot.sim.tool_picker import pick_answer
 from toolglot.sim.weak_model import Attempt, WeakModel
+
+DEFAULT_WIRE = "openai_chat"
 
 
 @dataclass(slots=True)
@@ -85,15 +88,22 @@ class Simulation:
         self._weak = WeakModel(self.options) if self.options.defects else None
 
     def plan(
-        self, body: Any, size: int, headers: Mapping[str, str], seen: RecordedRequest | None = None
+        self,
+        body: Any,
+        size: int,
+        headers: Mapping[str, str],
+        seen: RecordedRequest | None = None,
+        wire: str = DEFAULT_WIRE,
     ) -> ResponsePlan:
         """Plan the response to one request.
 
-        Parameters: ``body`` is the decoded JSON, ``size`` its length in bytes, ``seen`` the log entry to complete.
+        Parameters: ``body`` is the decoded JSON, ``size`` its length in bytes, ``seen`` the log entry to complete,
+        ``wire`` the wire of the request.
 
         Raises: ``ClientError`` for an invalid request or option.
         """
-        asked = parse_request(body)
+        served = SERVED_WIRES.get(wire)
+        asked = parse_request(served.decode(body) if served and isinstance(body, Mapping) else body)
         scripted = self._prompter.next(asked.question, bool(asked.tools))
         options = options_for_request(self.options, asked.model, headers, scripted.options)
         if not asked.native:
@@ -103,25 +113,23 @@ class Simulation:
         if silence := plan_no_response(options.faults):
             return silence
         if refusal := find_refusal(options.faults):
-            return plan_refusal(refusal, options)
+            return plan_refusal(refuse_served(served, refusal) if served else refusal, options)
         answer = scripted.answer or pick_answer(asked)
         attempt = self._weak.attempt(asked, answer) if self._weak else None
         if seen is not None:
             seen.attempt = attempt
         rendered = render_answer(attempt.answer if attempt else answer, asked, options)
         if self._weak and attempt and attempt.defective:
-            spoiled = self._weak.spoil(attempt, make_draft(rendered, attempt, asked, options, self._weak.draw(attempt)))
+            planned = plan_defect(rendered, attempt, asked, options, self._weak.draw(attempt), wire)
+            spoiled = self._weak.spoil(attempt, planned)
             if isinstance(spoiled, Refusal):
-                return plan_refusal(spoiled, options)
+                return plan_refusal(refuse_served(served, spoiled) if served else spoiled, options)
             rendered = spoiled or rendered
-        return plan_answer(
-            rendered,
-            AnswerIdentity(self._session, next(self._numbers), int(self.options.clock())),
-            count_usage(size, rendered),
-            options,
-            stream=asked.stream,
-            wants_usage=asked.wants_usage,
-        )
+        identity = AnswerIdentity(self._session, next(self._numbers), int(self.options.clock()))
+        if served:
+            return plan_served(served, rendered, identity, options, stream=asked.stream)
+        usage = count_usage(size, rendered)
+        return plan_answer(rendered, identity, usage, options, stream=asked.stream, wants_usage=asked.wants_usage)
 
 
 def render_answer(answer: Answer, asked: SimRequest, options: SimOptions) -> RenderedAnswer:
@@ -143,14 +151,14 @@ def render_answer(answer: Answer, asked: SimRequest, options: SimOptions) -> Ren
     return rendered.limit(asked.limit) if asked.limit else rendered
 
 
-def make_draft(
-    rendered: RenderedAnswer, attempt: Attempt, asked: SimRequest, options: SimOptions, random: Random
-) -> Draft | None:
+def plan_defect(
+    rendered: RenderedAnswer, attempt: Attempt, asked: SimRequest, options: SimOptions, random: Random, wire: str
+) -> PlannedAnswer | None:
     """What a weak model spoils; None if the answer has no calls."""
     calls = attempt.answer.calls
     if not calls:
         return None
-    return Draft(
+    return PlannedAnswer(
         clean=rendered,
         calls=calls,
         tools=asked.tools,
@@ -158,6 +166,7 @@ def make_draft(
         dialect=_choose_dialect(asked, options.dialect),
         stream=asked.stream,
         random=random,
+        wire=wire,
     )
 
 

@@ -1,10 +1,10 @@
-"""A weak model: it spoils some of its answers, and corrects them when it is told to.
+"""A weak model: it spoils some of its answers, and corrects them when it is asked to.
 
 *Strategy.* A turn is what stands in a request behind the last turn that ended well: a question or a result. Whether its
 first answer is defective, and in which class, follows from the seed and from the texts of the conversation up to there,
 so it does not depend on the order of requests. Defective turns are remembered. A request that adds texts to such a turn
 is feedback; one with the same texts in another form (a pinned tool, a grammar, tools in the prompt) is another try.
-Both are answered well with the probability ``heeds``, feedback only if it speaks of the tool or of calling. Then the
+Both are answered well with the probability ``heeds``, feedback only if it names the tool or asks for a call. Then the
 turn is over, and further texts begin a new one. Every other request for the turn gets the same defect again.
 
 Every answer carries marks, such as ``1f0c9a77b2.1a``: the turn, the number of the answer and a letter. They show a
@@ -22,7 +22,7 @@ from random import Random
 from typing import TypeAlias
 
 from toolglot.sim.answer import Answer, RenderedAnswer
-from toolglot.sim.defects import DEFECTS, Draft, Spoiled, draw_order, is_spoiled
+from toolglot.sim.defects import DEFECTS, DefectiveAnswer, PlannedAnswer, draw_order, is_spoiled
 from toolglot.sim.options import SimOptions
 from toolglot.sim.request import SimRequest
 
@@ -30,7 +30,7 @@ KEEP_TURNS = 8192
 MARK_LETTERS = "abc"
 MARK = re.compile(rf"\b(?P<turn>[0-9a-f]{{10}})\.(?P<number>\d+)[{MARK_LETTERS}]\b")
 DEMAND = re.compile(r"tool|function|call", re.I)
-"""What feedback speaks of if it does not name the tool."""
+"""What feedback has that asks for a call without the name of the tool."""
 CHANCE = ("empty_answer",)
 """Classes that the same request may not get a second time."""
 UNSTABLE = re.compile(r"[\s\u200b-\u200d\u2060\ufeff]+")
@@ -83,29 +83,31 @@ class WeakModel:
             return self._begin(asked, answer, form)
         turn, feedback = found
         turn.attempts += 1
-        told = form != turn.form or (_speaks_of_call(feedback, turn.answer) if feedback else turn.defect in CHANCE)
-        heeded = told and self._chance(turn.id, turn.attempts).random() < self._options.heeds
+        asked_again = form != turn.form or (
+            _asks_for_call(feedback, turn.answer) if feedback else turn.defect in CHANCE
+        )
+        heeded = asked_again and self._chance(turn.id, turn.attempts).random() < self._options.heeds
         turn.over = turn.over or heeded
         return Attempt(turn, turn.attempts, not heeded)
 
-    def spoil(self, attempt: Attempt, draft: Draft | None) -> Spoiled:
-        """Spoil an answer in the class of its turn, which is noted. Without a draft there is no call, only text.
+    def spoil(self, attempt: Attempt, planned: PlannedAnswer | None) -> DefectiveAnswer:
+        """Spoil an answer in the class of its turn, which is noted. Without a planned there is no call, only text.
 
         Returns: the answer, or the error that takes its place; the clean answer if no class applies.
         """
         turn = attempt.turn
         wanted = self._options.classes
-        if draft is None:
+        if planned is None:
             names = ["empty_answer"] if not wanted or "empty_answer" in wanted else []
         else:
-            names = draw_order(draft.dialect, wanted, self._chance(turn.id, "class"))
+            names = draw_order(planned.dialect, wanted, self._chance(turn.id, "class"))
         for name in names:
-            spoiled = DEFECTS[name](draft) if draft else RenderedAnswer(finish="stop")
-            if draft is None or is_spoiled(draft, spoiled):
+            spoiled = DEFECTS[name](planned) if planned else RenderedAnswer(finish="stop")
+            if planned is None or is_spoiled(planned, spoiled):
                 turn.defect = attempt.defect = name
                 return spoiled
         turn.over = True
-        return draft.clean if draft else None
+        return planned.clean if planned else None
 
     def draw(self, attempt: Attempt) -> Random:
         """The chance of the details of a defect: the same for every answer of a turn."""
@@ -153,6 +155,6 @@ def _normalize(text: str) -> str:
     return UNSTABLE.sub("", text)
 
 
-def _speaks_of_call(feedback: str, answer: Answer) -> bool:
+def _asks_for_call(feedback: str, answer: Answer) -> bool:
     """Whether feedback tells a model what to do: it names the tool, or asks for a call. Words need no more than it."""
     return not answer.calls or any(call.name in feedback for call in answer.calls) or bool(DEMAND.search(feedback))
