@@ -99,11 +99,12 @@ class Lane:
 
 @dataclass
 class Turn:
-    """One turn: what was asked, what the client got, and what the model did."""
+    """One turn: what was asked and meant, what the client got, and what the model did."""
 
     number: int
     lane: Lane
     question: str
+    meant: list[Call] = field(default_factory=list)
     outcome: Outcome = field(default_factory=lambda: Outcome("endless"))
     seconds: float = 0.0
     attempts: list[Attempt] = field(default_factory=list)
@@ -116,10 +117,6 @@ class Turn:
     @property
     def extra(self) -> int:
         return max(0, len(self.attempts) - 1)
-
-    @property
-    def meant(self) -> list[Call]:
-        return [(call.name, json.loads(call.arguments)) for call in self.attempts[0].turn.answer.calls]
 
 
 # -- asking ------------------------------------------------------------------------------------------------------------
@@ -160,7 +157,8 @@ def make_turn(number: int, lane: Lane, random: Random) -> Turn:
             "run_command": {"command": f"echo {unique}", "shell": "sh"},
         }  # fmt: skip
         arguments = examples[name]
-    return Turn(number, lane, f"Task {number}: call {name} with {json.dumps(arguments, ensure_ascii=False)}")
+    question = f"Task {number}: call {name} with {json.dumps(arguments, ensure_ascii=False)}"
+    return Turn(number, lane, question, [(name, arguments)])
 
 
 def write_request(turn: Turn) -> tuple[str, dict[str, Any]]:

@@ -78,7 +78,8 @@ def _choose(kind: Any, name: Any = None) -> Any:
     """A tool choice of chat completions."""
     if name:
         return {"type": "function", "function": {"name": name}}
-    return {"any": "required", "required": "required", "none": "none"}.get(str(kind).lower(), "auto")
+    kinds = {"any": "required", "required": "required", "none": "none"}
+    return kinds.get(kind.lower(), "auto") if isinstance(kind, str) else "auto"
 
 
 # Messages of content blocks: "anthropic_messages"
