@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pkgutil import iter_modules
@@ -87,9 +87,7 @@ def run_sim(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{flags} can be used only with --wire {name}")
     wire = wires.get(arguments.wire)
     if arguments.faults:
-        faults = wire.FAULTS if wire else FAULTS
-        width = max(map(len, faults))
-        sys.stdout.writelines(f"{name:<{width}} {about}\n" for name, about in faults.items())
+        list_faults(wire.FAULTS if wire else FAULTS)
         return 0
     shared = {
         "dialect": arguments.dialect,
@@ -100,16 +98,25 @@ def run_sim(arguments: argparse.Namespace) -> int:
         "faults": tuple(name for text in arguments.fault for name in parse_faults(text)),
         "script": load_script(arguments.script) if arguments.script else (),
     }
-    weak = {name: getattr(arguments, name) for name in ("defects", "heeds", "seed")}
-    weak["classes"] = tuple(arguments.classes)
     if wire and arguments.defects:
         raise UsageError(f"--defects can be used only with --wire {DEFAULT_WIRE}")
-    options = wire.make_options(shared, arguments) if wire else SimOptions(**shared, **weak)
+    options = wire.make_options(shared, arguments) if wire else make_options(shared, arguments)
     import asyncio
 
     with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=_choose_loop()) as runner:
         runner.run(_serve(options, arguments))
     return 0
+
+
+def list_faults(faults: Mapping[str, str]) -> None:
+    width = max(map(len, faults))
+    sys.stdout.writelines(f"{name:<{width}} {about}\n" for name, about in faults.items())
+
+
+def make_options(shared: dict[str, Any], arguments: argparse.Namespace) -> SimOptions:
+    """The options of the default wire: those of every wire, and those of a weak model."""
+    weak = {name: getattr(arguments, name) for name in ("defects", "heeds", "seed")}
+    return SimOptions(**shared, **weak, classes=tuple(arguments.classes))
 
 
 def _choose_loop() -> Callable[[], AbstractEventLoop] | None:

@@ -220,6 +220,10 @@ def _decode_contents(body: Body) -> Event:
         role = "assistant" if content.get("role") == "model" else "user"
         if texts := [part for part in parts if "text" in part]:
             messages.append({"role": role, "content": texts})
+    return {"model": MODEL, "messages": messages, **_decode_declarations(body), "stream": body.get("stream")}
+
+
+def _decode_declarations(body: Body) -> Event:
     declared = [one for tool in body.get("tools", ()) for one in tool.get("functionDeclarations", ())]
     tools = [
         _function(one["name"], one.get("description"), one.get("parametersJsonSchema") or one.get("parameters"))
@@ -227,8 +231,7 @@ def _decode_contents(body: Body) -> Event:
     ]
     calling = (body.get("toolConfig") or {}).get("functionCallingConfig") or {}
     names = calling.get("allowedFunctionNames") or []
-    chosen = _choose(calling.get("mode"), names[0] if len(names) == 1 else None)
-    return {"model": MODEL, "messages": messages, "tools": tools, "tool_choice": chosen, "stream": body.get("stream")}
+    return {"tools": tools, "tool_choice": _choose(calling.get("mode"), names[0] if len(names) == 1 else None)}
 
 
 def _whole_candidate(rendered: RenderedAnswer, identity: AnswerIdentity) -> Event:

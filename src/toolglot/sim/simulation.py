@@ -112,24 +112,30 @@ class Simulation:
             seen.options = options
         if silence := plan_no_response(options.faults):
             return silence
-        if refusal := find_refusal(options.faults):
-            return plan_refusal(refuse_served(served, refusal) if served else refusal, options)
-        answer = scripted.answer or pick_answer(asked)
-        attempt = self._weak.attempt(asked, answer) if self._weak else None
-        if seen is not None:
-            seen.attempt = attempt
-        rendered = render_answer(attempt.answer if attempt else answer, asked, options)
-        if self._weak and attempt and attempt.defective:
-            planned = plan_defect(rendered, attempt, asked, options, self._weak.draw(attempt), wire)
-            spoiled = self._weak.spoil(attempt, planned)
-            if isinstance(spoiled, Refusal):
-                return plan_refusal(refuse_served(served, spoiled) if served else spoiled, options)
-            rendered = spoiled or rendered
+        answer = find_refusal(options.faults) or self._answer(asked, scripted.answer, options, seen, wire)
+        if isinstance(answer, Refusal):
+            return plan_refusal(refuse_served(served, answer) if served else answer, options)
         identity = AnswerIdentity(self._session, next(self._numbers), int(self.options.clock()))
         if served:
-            return plan_served(served, rendered, identity, options, stream=asked.stream)
-        usage = count_usage(size, rendered)
-        return plan_answer(rendered, identity, usage, options, stream=asked.stream, wants_usage=asked.wants_usage)
+            return plan_served(served, answer, identity, options, stream=asked.stream)
+        usage = count_usage(size, answer)
+        return plan_answer(answer, identity, usage, options, stream=asked.stream, wants_usage=asked.wants_usage)
+
+    def _answer(
+        self, asked: SimRequest, scripted: Answer | None, options: SimOptions, seen: RecordedRequest | None, wire: str
+    ) -> RenderedAnswer | Refusal:
+        """The answer, spoiled if the model is weak and this turn is defective."""
+        answer = scripted or pick_answer(asked)
+        if self._weak is None:
+            return render_answer(answer, asked, options)
+        attempt = self._weak.attempt(asked, answer)
+        if seen is not None:
+            seen.attempt = attempt
+        rendered = render_answer(attempt.answer, asked, options)
+        if not attempt.defective:
+            return rendered
+        planned = plan_defect(rendered, attempt, asked, options, self._weak.draw(attempt), wire)
+        return self._weak.spoil(attempt, planned) or rendered
 
 
 def render_answer(answer: Answer, asked: SimRequest, options: SimOptions) -> RenderedAnswer:
