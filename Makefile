@@ -15,7 +15,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-recovery bench-xmlclients bench-xmlprompts clean
 
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured
 	$(BIN)/toolglot serve
@@ -78,6 +78,10 @@ bench-trace: $(TEST)  ## calls and module switches of one streamed request; ARGS
 # kills processes that write, and PostgreSQL itself, 220 times for each engine; ARGS='--kills 1000 --engine sqlite' tries more
 bench-crashes: $(TEST)  ## kill -9 under load, both stores; ARGS=...
 	$(BIN)/python bench/store_crash.py $(ARGS)
+
+# a weak model behind a gateway, recovery off and on; ARGS='--turns 10000' takes more, '--show 20' lists what failed
+bench-recovery: $(TEST)  ## turns of a weak model, recovery off and on; ARGS=...
+	$(BIN)/python bench/recovery.py $(ARGS)
 
 bench-xmlclients: $(TEST)  ## hostile calls for XML clients
 	$(BIN)/python bench/xmlclients.py

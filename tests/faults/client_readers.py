@@ -26,6 +26,10 @@ class Outcome:
     end: str
     text: str = ""
     calls: list[tuple[str, Any]] = field(default_factory=list)
+    closed: list[tuple[str, str]] = field(default_factory=list)
+    """Calls that a stream declared complete, with their arguments as text, whatever came behind them."""
+    begun: list[tuple[str, str]] = field(default_factory=list)
+    """Calls that a stream began, with as much of their arguments as came, where they come in pieces."""
     status: int = 0
     why: str = ""
 
@@ -108,7 +112,9 @@ def _read_chat_stream(events: Iterator[Any], out: Outcome) -> None:
                 known[0] += call["function"].get("name") or ""
                 known[1] += call["function"].get("arguments") or ""
             finish = choice["finish_reason"] or finish
+    out.begun = [(name, arguments) for name, arguments in calls.values()]
     if finish == "tool_calls":
+        out.closed = [(name, arguments) for name, arguments in calls.values()]
         out.calls = [_finish_call(*call) for call in calls.values()]
 
 
@@ -130,6 +136,10 @@ def _read_responses_stream(events: Iterator[Any], out: Outcome) -> None:
         match event["type"]:
             case "response.output_text.delta":
                 out.text += event["delta"]
+            case "response.function_call_arguments.delta":
+                out.begun.append(("", (out.begun.pop()[1] if out.begun else "") + event["delta"]))
+            case "response.output_item.done" if event["item"]["type"] == "function_call":
+                out.closed.append((event["item"]["name"], event["item"]["arguments"]))
             case "response.completed":
                 text, out.text = out.text, ""
                 _read_responses_body(event["response"], out)
@@ -167,6 +177,8 @@ def _read_anthropic_stream(events: Iterator[Any], out: Outcome) -> None:
                 written[event["index"]] += delta.get("partial_json", "")
             case "content_block_stop":
                 ended.append(event["index"])
+                if blocks[event["index"]]["type"] == "tool_use":
+                    out.closed.append((blocks[event["index"]]["name"], written[event["index"]]))
             case "message_delta":
                 reason = event["delta"]["stop_reason"]
             case "message_stop":
@@ -174,6 +186,7 @@ def _read_anthropic_stream(events: Iterator[Any], out: Outcome) -> None:
             case "error":
                 check_error("anthropic_messages", event)
                 out.end = "error_event"
+    out.begun = [(blocks[at]["name"], written[at]) for at in blocks if blocks[at]["type"] == "tool_use"]
     if out.end == "ok":
         calls = [at for at in ended if blocks[at]["type"] == "tool_use"]
         out.calls = [_finish_call(blocks[at]["name"], written[at]) for at in calls]
@@ -204,6 +217,7 @@ def _read_gemini_body(expected: Any, out: Outcome) -> None:
     for part in candidate.get("content", {}).get("parts", ()):
         if "functionCall" in part:
             out.calls.append((part["functionCall"]["name"], part["functionCall"].get("args", {})))
+            out.closed.append((out.calls[-1][0], json.dumps(out.calls[-1][1])))
         else:
             out.text += part["text"]
     finish = candidate.get("finishReason")
@@ -225,7 +239,9 @@ def _read_ollama_stream(events: Iterator[Any], out: Outcome) -> None:
 def _read_ollama_body(expected: Any, out: Outcome) -> None:
     message = expected["message"]
     out.text += message["content"]
-    out.calls += [(call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls") or ()]
+    calls = [(call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls") or ()]
+    out.calls += calls
+    out.closed += [(name, json.dumps(arguments)) for name, arguments in calls]
     if expected["done"]:
         out.end = "truncated" if expected["done_reason"] == "length" else "ok"
 

@@ -17,3 +17,5 @@ MARKED_CHUNKS: Final = _number("MARKED_CHUNKS", 60_000)
 MUTATIONS: Final = _number("MUTATIONS", 150)
 """For each endpoint."""
 SEED: Final = _number("SEED", 1)
+CUT_STEP: Final = _number("CUT_STEP", 1)
+"""Bytes between two cuts of a stream."""

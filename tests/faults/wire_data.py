@@ -32,24 +32,30 @@ class Answer:
 # -- requests ----------------------------------------------------------------------------------------------------------
 
 
-def make_request(wire: str, model: str, *, stream: bool, tools: bool) -> tuple[str, dict[str, Any]]:
-    """Path and body of a request."""
-    message = {"role": "user", "content": "Read the file."}
-    functions = [{"type": "function", "function": {**DESCRIPTION, "parameters": SCHEMA}}]
+def make_request(
+    wire: str,
+    model: str,
+    *,
+    stream: bool,
+    tools: bool,
+    question: str = "Read the file.",
+    functions: Sequence[Mapping[str, Any]] = ({**DESCRIPTION, "parameters": SCHEMA},),
+) -> tuple[str, dict[str, Any]]:
+    """Path and body of a request. ``functions`` are the tools, if it has any."""
+    message = {"role": "user", "content": question}
     plain: dict[str, Any] = {"model": model, "messages": [message], "stream": stream}
     match wire:
-        case "openai_chat":
-            return "/v1/chat/completions", plain | ({"tools": functions} if tools else {})
-        case "ollama":
-            return "/api/chat", plain | ({"tools": functions} if tools else {})
+        case "openai_chat" | "ollama":
+            offered = {"tools": [{"type": "function", "function": one} for one in functions]} if tools else {}
+            return "/v1/chat/completions" if wire == "openai_chat" else "/api/chat", plain | offered
         case "anthropic_messages":
-            offered = {"tools": [{**DESCRIPTION, "input_schema": SCHEMA}]} if tools else {}
-            return "/v1/messages", {**plain, "max_tokens": 1000, **offered}
+            renamed = [{"input_schema" if key == "parameters" else key: one[key] for key in one} for one in functions]
+            return "/v1/messages", {**plain, "max_tokens": 1000, **({"tools": renamed} if tools else {})}
         case "openai_responses":
-            offered = {"tools": [{"type": "function", **DESCRIPTION, "parameters": SCHEMA}]} if tools else {}
+            offered = {"tools": [{"type": "function", **one} for one in functions]} if tools else {}
             return "/v1/responses", {"model": model, "input": [message], "stream": stream, **offered}
         case "gemini":
-            declared = {"tools": [{"functionDeclarations": [{**DESCRIPTION, "parameters": SCHEMA}]}]} if tools else {}
+            declared = {"tools": [{"functionDeclarations": list(functions)}]} if tools else {}
             method = "streamGenerateContent?alt=sse" if stream else "generateContent"
             contents = [{"role": "user", "parts": [{"text": message["content"]}]}]
             return f"/v1beta/models/{model}:{method}", {"contents": contents, **declared}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pkgutil import iter_modules
@@ -28,6 +28,7 @@ examples:
   toolglot sim --dialect hermes --chunk-bytes 1      send one byte per network write
   toolglot sim --script answers.toml                 send scripted answers, see docs/SIM.md
   toolglot sim --fault lost_closer --fault no_done   inject faults; 'toolglot sim --faults' lists them
+  toolglot sim --defects 0.3 --seed 7                a weak model: 30 % of its turns have a defect
   toolglot serve --base-url http://127.0.0.1:8099/v1 --model sim:hermes+cut_mid_call
                                                      with a gateway in front; the model name overrides options
 """
@@ -68,6 +69,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     sim.add_argument("--pace", type=float, default=0, metavar="MS", help="milliseconds between writes")
     sim.add_argument("--fault", action="append", default=[], metavar="NAME", help="a fault to inject (repeatable)")
     sim.add_argument("--faults", action="store_true", help="list the faults of the wire and exit")
+    sim.add_argument("--defects", type=float, default=0, metavar="P", help="share of turns with a defect, 0 to 1")
+    sim.add_argument("--heeds", type=float, default=1, metavar="P", help="share of corrections it follows (default: 1)")
+    sim.add_argument("--seed", type=int, default=0, metavar="N", help="decides which turns are defective (default: 0)")
+    sim.add_argument("--class", dest="classes", action="append", default=[], metavar="NAME", help="only such defects")
     for wire in wires.values():
         wire.add_arguments(sim)
     sim.set_defaults(run=run_sim)
@@ -82,9 +87,7 @@ def run_sim(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{flags} can be used only with --wire {name}")
     wire = wires.get(arguments.wire)
     if arguments.faults:
-        faults = wire.FAULTS if wire else FAULTS
-        width = max(map(len, faults))
-        sys.stdout.writelines(f"{name:<{width}} {about}\n" for name, about in faults.items())
+        list_faults(wire.FAULTS if wire else FAULTS)
         return 0
     shared = {
         "dialect": arguments.dialect,
@@ -95,12 +98,25 @@ def run_sim(arguments: argparse.Namespace) -> int:
         "faults": tuple(name for text in arguments.fault for name in parse_faults(text)),
         "script": load_script(arguments.script) if arguments.script else (),
     }
-    options = wire.make_options(shared, arguments) if wire else SimOptions(**shared)
+    if wire and arguments.defects:
+        raise UsageError(f"--defects can be used only with --wire {DEFAULT_WIRE}")
+    options = wire.make_options(shared, arguments) if wire else make_options(shared, arguments)
     import asyncio
 
     with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=_choose_loop()) as runner:
         runner.run(_serve(options, arguments))
     return 0
+
+
+def list_faults(faults: Mapping[str, str]) -> None:
+    width = max(map(len, faults))
+    sys.stdout.writelines(f"{name:<{width}} {about}\n" for name, about in faults.items())
+
+
+def make_options(shared: dict[str, Any], arguments: argparse.Namespace) -> SimOptions:
+    """The options of the default wire: those of every wire, and those of a weak model."""
+    weak = {name: getattr(arguments, name) for name in ("defects", "heeds", "seed")}
+    return SimOptions(**shared, **weak, classes=tuple(arguments.classes))
 
 
 def _choose_loop() -> Callable[[], AbstractEventLoop] | None:

@@ -8,6 +8,9 @@ from typing import Any, TypeAlias
 Delta: TypeAlias = dict[str, Any]
 """The ``delta`` object of one stream event."""
 
+NATIVE = "native"
+"""The way of making calls that is not a dialect."""
+
 CUT_FRACTION = 0.6
 """How much of a call remains when it is cut."""
 
@@ -32,13 +35,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class RenderedAnswer:
-    """An answer as it is sent: text, then either calls written as text (``written``) or native ``calls``."""
+    """An answer as it is sent: text, then either calls written as text (``written``) or native ``calls``. ``error`` is
+    the JSON of an error that ends a stream behind them."""
 
     text: str = ""
     written: str = ""
     calls: tuple[SimCall, ...] = ()
     reasoning: str = ""
     finish: str = ""
+    error: str = ""
 
     @property
     def content(self) -> str:

@@ -165,7 +165,8 @@ def lost_closer(text: str) -> str:
 
 def lost_opener(text: str) -> str:
     """the first opening mark is missing"""
-    return OPENER.sub("", text, count=1)
+    opener = OPENER.match(text)
+    return text[opener.end() :] if opener else text
 
 
 def lost_inner_closer(text: str) -> str:

@@ -14,10 +14,12 @@ from typing import Any, ClassVar, TypeVar
 
 from toolglot.core.errors import UsageError
 from toolglot.dialects.records import all_dialects
+from toolglot.sim.answer import NATIVE
+from toolglot.sim.defects import DEFECTS
 from toolglot.sim.faults import FAULTS
 from toolglot.sim.script import ScriptedAnswer
 
-AUTO, NATIVE = "auto", "native"
+AUTO = "auto"
 HEADER_PREFIX = "x-sim-"
 MINIMUMS = {"chunk": 1, "chunk_bytes": 0, "latency": 0, "pace": 0}
 """The numeric options and their minimum."""
@@ -31,9 +33,11 @@ class SimOptions:
     prompt. ``chunk`` is in characters per event, ``chunk_bytes`` in bytes per network write (0: whole events),
     ``latency`` and ``pace`` are milliseconds before the first byte and between writes. ``keep`` limits the request log,
     ``hang`` is how many seconds a hanging fault lasts. ``known_faults`` and ``minimums`` limit names and numbers;
-    the simulator of another wire has its own.
+    the simulator of another wire has its own. ``defects`` is the share of turns in which a weak model makes a defect,
+    ``heeds`` the share of requests to correct one that it follows, ``seed`` decides which, and ``classes`` limits the
+    defects to some (see ``weak_model``).
 
-    Raises: ``UsageError`` for an unknown dialect or fault, or a number below its minimum.
+    Raises: ``UsageError`` for an unknown dialect, fault or class, a number below its minimum, or a share above 1.
     """
 
     dialect: str = AUTO
@@ -45,6 +49,10 @@ class SimOptions:
     script: tuple[ScriptedAnswer, ...] = ()
     keep: int = 256
     hang: float = 600
+    defects: float = 0
+    heeds: float = 1
+    seed: int = 0
+    classes: tuple[str, ...] = ()
     clock: Callable[[], float] = time.time
     known_faults: ClassVar[Mapping[str, str]] = FAULTS
     minimums: ClassVar[Mapping[str, float]] = MINIMUMS
@@ -58,6 +66,12 @@ class SimOptions:
         for name, least in self.minimums.items():
             if getattr(self, name) < least:
                 raise UsageError(f"{name} must be {least} or more")
+        for name in ("defects", "heeds"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"{name} must be between 0 and 1")
+        for name in self.classes:
+            if name not in DEFECTS:
+                raise UsageError(f"there is no defect {name!r}; defects are {_join(DEFECTS)}")
         for scripted in self.script:
             replace(self, script=(), **scripted.options)
 

@@ -6,7 +6,7 @@ question is the last text of the user; a result is what a tool returned, nativel
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from toolglot.sim.prompt_reading import detect_choice, split_result
 @dataclass(frozen=True, slots=True)
 class SimRequest:
     """``choice`` is none, auto or required, or the name of the one tool that must be called. ``prompt`` is the system
-    prompt if the tools are not native. ``limit`` is in tokens."""
+    prompt if the tools are not native. ``limit`` is in tokens. ``inputs`` are the texts that did not come from the
+    model, in order: questions and results. ``constrained``: the answer must follow a grammar or a schema."""
 
     model: str
     question: str
@@ -31,6 +32,12 @@ class SimRequest:
     stream: bool = False
     wants_usage: bool = False
     limit: int | None = None
+    inputs: tuple[str, ...] = ()
+    constrained: bool = False
+
+
+CONSTRAINTS = ("grammar", "json_schema", "structural_tag", "structured_outputs", "guided_json", "guided_grammar")
+"""Fields of servers that constrain an answer; ``response_format`` does it with any type but ``text``."""
 
 
 def parse_request(body: Any) -> SimRequest:
@@ -59,6 +66,8 @@ def parse_request(body: Any) -> SimRequest:
         stream=body.get("stream") is True,
         wants_usage=isinstance(options, Mapping) and options.get("include_usage") is True,
         limit=_read_limit(body),
+        inputs=tuple(_read_inputs(messages)),
+        constrained=_is_constrained(body),
     )
 
 
@@ -99,6 +108,23 @@ def _read_turn(messages: Sequence[Mapping[str, Any]]) -> tuple[str, str | None]:
                 return question, result
             result = found if result is None else f"{found}\n{result}"
     return "", result
+
+
+def _read_inputs(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The texts of users and tools, results apart from the question behind them."""
+    for message in messages:
+        text = read_text(message)
+        if message.get("role") in ("tool", "function"):
+            yield text
+        elif message.get("role") == "user":
+            question, result = split_result(text)
+            yield from (found for found in (result, question) if found)
+
+
+def _is_constrained(body: Mapping[str, Any]) -> bool:
+    shape = body.get("response_format")
+    shaped = isinstance(shape, Mapping) and shape.get("type") != "text"
+    return shaped or any(body.get(name) for name in CONSTRAINTS)
 
 
 def _read_choice(choice: Any) -> str:

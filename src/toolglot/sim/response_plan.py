@@ -159,7 +159,9 @@ def _stream(
     head = f'data: {identity.head("chat.completion.chunk")},"choices":[{{"index":0,"delta":'
     tail = ',"finish_reason":null}]}\n\n'
     events: list[Step] = [f"{head}{encode_delta(delta)}{tail}".encode("utf-8", "replace") for delta in deltas]
-    if not CUTTING_FAULTS.intersection(faults) or "length" in faults:
+    if rendered.error:
+        events.append(f"data: {rendered.error}\n\n".encode("utf-8", "replace"))
+    elif not CUTTING_FAULTS.intersection(faults) or "length" in faults:
         events += _closing_events(rendered, identity, usage, faults)
     for fault in faults:
         if fault in EVENT_FAULTS:

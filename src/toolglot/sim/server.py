@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -14,11 +15,19 @@ from toolglot.core.errors import ClientError
 from toolglot.sim.faults import Interruption
 from toolglot.sim.options import SimOptions
 from toolglot.sim.response_plan import FINGERPRINT, MODEL, SIM_HEADERS, ResponsePlan
-from toolglot.sim.simulation import RecordedRequest, RequestLog, Simulation
+from toolglot.sim.simulation import DEFAULT_WIRE, RecordedRequest, RequestLog, Simulation
 
 SIMULATION = web.AppKey("simulation", Simulation)
 REQUEST_LOG = web.AppKey("request_log", RequestLog)
 BODY_LIMIT = 64 * 1024 * 1024
+STREAM_METHOD = "streamGenerateContent"
+PATHS = {
+    "/v1/messages": "anthropic_messages",
+    "/v1/responses": "openai_responses",
+    "/v1beta/models/{model}:{method}": "gemini",
+    "/api/chat": "ollama",
+}
+"""The addresses of other wires."""
 
 
 def make_app(options: SimOptions | None = None) -> web.Application:
@@ -31,6 +40,8 @@ def make_app(options: SimOptions | None = None) -> web.Application:
         app.router.add_post(f"{prefix}/chat/completions", answer_chat)
         app.router.add_get(f"{prefix}/models", list_models)
         app.router.add_get(f"{prefix}/models/{{model}}", show_model)
+    for path, wire in PATHS.items():
+        app.router.add_post(path, partial(answer_chat, wire=wire))
     app.router.add_get("/health", show_health)
     return app
 
@@ -52,7 +63,7 @@ async def running(app: web.Application, host: str = "127.0.0.1", port: int = 0) 
         await runner.cleanup()
 
 
-async def answer_chat(request: web.Request) -> web.StreamResponse:
+async def answer_chat(request: web.Request, wire: str = DEFAULT_WIRE) -> web.StreamResponse:
     simulation = request.app[SIMULATION]
     raw = await request.read()
     began = simulation.options.clock()
@@ -60,7 +71,9 @@ async def answer_chat(request: web.Request) -> web.StreamResponse:
     simulation.record.add(seen)
     try:
         seen.body = json.loads(raw)
-        plan = simulation.plan(seen.body, len(raw), request.headers, seen)
+        if request.match_info.get("method") == STREAM_METHOD:
+            seen.body["stream"] = True
+        plan = simulation.plan(seen.body, len(raw), request.headers, seen, wire)
     except ValueError as error:
         return _refuse(seen, f"the request body is not JSON: {error}")
     except ClientError as error:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from toolglot.sim.answer import Answer
-from toolglot.sim.options import AUTO, NATIVE, options_for_request, parse_headers
+from toolglot.sim.answer import NATIVE, Answer
+from toolglot.sim.options import AUTO, options_for_request, parse_headers
 from toolglot.sim.qwen_web.chats import Chat, ChatMessage, SeenMessage
 from toolglot.sim.qwen_web.errors import ERRORS, PAGES, ChatError, RequestRefusedError, parent_missing, refuse_input
 from toolglot.sim.qwen_web.faults import COMPLETION, DEGENERATE, find_error, route_of
