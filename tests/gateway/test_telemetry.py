@@ -100,6 +100,7 @@ def run(telemetry: Telemetry, clock: Time) -> RequestRecorder:
     for event in ANSWER:
         recorder.observe(event)
     recorder.notes.append("tool #2 skipped: no name")
+    recorder.prompt_bytes, recorder.stable_bytes, recorder.unstable_at = 9000, 70, "system"
     telemetry.finish(recorder, 200)
     return recorder
 

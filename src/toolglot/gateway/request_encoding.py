@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from toolglot.config.rollout import EDITING
 from toolglot.core.conversation import Conversation, Tool, ToolChoice
 from toolglot.gateway.capabilities.profiles import REASONING_RETURNED, SIGNED_CALLS, STREAM_ONLY, Rule
 from toolglot.gateway.capabilities.workarounds import adapt_reasoning, enforce_call, restrict_tools
+from toolglot.gateway.prompt_stability import append_lines, measure_prompt, pin_system_prompt, remove_from_body
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT
 from toolglot.gateway.sessions.kept_reasoning import Keeping, find_turn, restore
 from toolglot.gateway.sessions.recognition import make_chat_turn
@@ -69,16 +71,17 @@ def encode_as_text(exchange: Exchange, conversation: Conversation, body: bytes =
     conversation = _match_results(exchange, session.to_native(conversation) if session else conversation)
     if route.tool_mode is RELAY:  # past calls are rendered, no tools are taught
         conversation = replace(conversation, tools=(), choice=ToolChoice())
+    conversation, changed_lines = pin_system_prompt(exchange, conversation)
     prompted = exchange.prompted = _render_prompt(exchange, conversation)
     exchange.recorder.notes += prompted.notes
     exchange.tools, exchange.names = _list_readable(exchange, prompted.tools), prompted.names
-    return _encode_for_wire(exchange, prompted.conversation)
+    return _encode_for_wire(exchange, append_lines(prompted.conversation, changed_lines))
 
 
 def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedConversation:
     route = exchange.route
     if route.upstream.coached:
-        return render_for_small_model(conversation, route.dialect)
+        return render_for_small_model(conversation, route.dialect, stable=exchange.settings.prompt.stable)
     prompted = render_as_text(conversation, route.dialect, parallel=route.parallel)
     if conversation.choice.mode == "required" and exchange.upstream_wire.reasoning_fields:
         return enforce_call(prompted, _find_rule(exchange), route.dialect, parallel=route.parallel)
@@ -112,6 +115,8 @@ def _adapt_model(exchange: Exchange, conversation: Conversation, body: bytes) ->
     """The client's own bytes with the upstream's name of the model. Usually the client uses the same name, and the body
     is not parsed again; but it may lack the default model, and half a surrogate pair is repaired."""
     model, stripped = exchange.route.model.model, exchange.route.mode == "off"
+    body = remove_from_body(exchange, body)
+    measure_prompt(exchange, conversation, len(body))
     same = model == conversation.model != exchange.settings.server.default_model
     intact = same and not stripped and b"\\ud" not in body and b"\\uD" not in body
     return body if intact else exchange.wire.adapt_request(body, model, without_tools=stripped)
@@ -129,7 +134,8 @@ def _list_readable(exchange: Exchange, sent: tuple[Tool, ...]) -> tuple[Tool, ..
 
 def _match_results(exchange: Exchange, conversation: Conversation) -> Conversation:
     """The conversation with every tool result tied to its call, and with mapped tools if there is a mapping."""
-    messages, notes = match_results(conversation.messages, exchange.source.new_call_id)
+    numbers = count(1)  # not random: the same history must give the same prompt
+    messages, notes = match_results(conversation.messages, lambda: f"call{next(numbers):05}")
     exchange.recorder.notes += notes
     if messages != conversation.messages:
         conversation = replace(conversation, messages=messages)
@@ -213,7 +219,9 @@ def _encode_for_wire(exchange: Exchange, conversation: Conversation) -> bytes:
         return b""
     forced = _needs_stream(exchange)
     stream, wants_usage = client_request.stream or forced, client_request.wants_usage or forced
-    return exchange.upstream_wire.encode_request(conversation, stream=stream, wants_usage=wants_usage)
+    encoded = exchange.upstream_wire.encode_request(conversation, stream=stream, wants_usage=wants_usage)
+    measure_prompt(exchange, conversation, len(encoded))
+    return encoded
 
 
 def _needs_stream(exchange: Exchange) -> bool:
