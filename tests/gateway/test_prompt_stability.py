@@ -151,7 +151,7 @@ def test_requests_begin_as_the_one_before_on_all_wires(client: str, upstream: st
 
 def test_calls_without_ids_get_the_same_ones_in_every_turn() -> None:
     call = {"type": "function", "function": {"name": "read", "arguments": "{}"}}
-    history = [{"role": "user", "content": "Go"}]
+    history: list[dict[str, Any]] = [{"role": "user", "content": "Go"}]
     gateway, before = Gateway("anthropic_messages"), b""
     for number in range(4):
         history += [{"role": "assistant", "tool_calls": [call, call]}]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, islice
 
 _ODD = re.compile(r"[^A-Za-z0-9_]+")
@@ -12,7 +12,7 @@ MAX_TRIES = 8
 """If no name fits, as in a dialect that only knows commands, the first candidate is used."""
 
 
-def assign_names(offered: Iterable[str], past: Iterable[str], fits: Callable[[str], bool]) -> dict[str, str]:
+def assign_names(offered: Iterable[str], fits: Callable[[str], bool], past: Sequence[str] = ()) -> dict[str, str]:
     """Map each name to itself where it ``fits``, otherwise to a unique plain name.
 
     ``offered`` are the names of tools on offer, ``past`` those of earlier calls in order: a later name never changes

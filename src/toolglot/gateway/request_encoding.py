@@ -81,7 +81,7 @@ def encode_as_text(exchange: Exchange, conversation: Conversation, body: bytes =
 def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedConversation:
     route = exchange.route
     if route.upstream.coached:
-        return render_for_small_model(conversation, route.dialect, stable=exchange.settings.prompt.stable)
+        return render_for_small_model(conversation, route.dialect)
     prompted = render_as_text(conversation, route.dialect, parallel=route.parallel)
     if conversation.choice.mode == "required" and exchange.upstream_wire.reasoning_fields:
         return enforce_call(prompted, _find_rule(exchange), route.dialect, parallel=route.parallel)

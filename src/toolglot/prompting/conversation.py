@@ -136,7 +136,7 @@ def _prepare(
     tools: tuple[Tool, ...], past: tuple[str, ...], dialect: str, choice: ToolChoice, parallel: bool
 ) -> _PreparedPrompt:
     usable, notes = _select_usable(tools)
-    prompt_names = assign_names([tool.name for tool in usable], past, partial(can_name, dialect))
+    prompt_names = assign_names([tool.name for tool in usable], partial(can_name, dialect), past)
     known = Tools(replace(tool, name=prompt_names[tool.name]) for tool in usable)
     choice = replace(choice, only=tuple(prompt_names.get(name, name) for name in choice.only))
     return _PreparedPrompt(

@@ -76,12 +76,10 @@ def choose_answer_kind(conversation: Conversation) -> AnswerKind:
     return AnswerKind.TEXT if answers_results else AnswerKind.EITHER
 
 
-def render_for_small_model(conversation: Conversation, dialect: str, *, stable: bool = False) -> PromptedConversation:
+def render_for_small_model(conversation: Conversation, dialect: str) -> PromptedConversation:
     """Render a conversation for a very small model: a short prompt, examples, a grammar and temperature 0.
 
-    Parameters, result and errors are those of ``render_as_text``. A temperature that the client sets stays. ``stable``:
-    the prompt has the same beginning in all turns, so that the model's cache is used; otherwise tools and examples are
-    left out where only text may follow.
+    Parameters, result and errors are those of ``render_as_text``. A temperature that the client sets stays.
     """
     sampling = conversation.sampling
     if sampling.temperature is None:
@@ -93,19 +91,19 @@ def render_for_small_model(conversation: Conversation, dialect: str, *, stable: 
     if not tools:
         return prompted
     kind = choose_answer_kind(conversation)
-    if kind is AnswerKind.TEXT and not (stable and conversation.choice.mode != "none"):
-        return add_grammar(prompted, _NO_TAGS)
-    messages = _insert_examples(prompted.conversation.messages, *_prepare(tools, dialect, kind is not AnswerKind.CALL))
-    with_examples = replace(prompted, conversation=replace(prompted.conversation, messages=messages))
     if kind is AnswerKind.TEXT:
-        return add_grammar(with_examples, _NO_TAGS)
+        return add_grammar(prompted, _NO_TAGS)
+    messages = _insert_examples(prompted.conversation.messages, *_prepare(tools, dialect, kind))
+    with_examples = replace(prompted, conversation=replace(prompted.conversation, messages=messages))
     return add_grammar(with_examples, build_grammar(tools, dialect, required=kind is AnswerKind.CALL, parallel=False))
 
 
 @lru_cache(maxsize=16)
-def _prepare(tools: tuple[Tool, ...], dialect: str, may_talk: bool) -> tuple[str, tuple[Message, ...]]:
+def _prepare(tools: tuple[Tool, ...], dialect: str, kind: AnswerKind) -> tuple[str, tuple[Message, ...]]:
     """The list of tools and the example turns, which are the same in every turn of a conversation."""
-    return _list_briefly(tools), tuple(_write_examples(tools, dialect, _SMALL_TALK if may_talk else ()))
+    return _list_briefly(tools), tuple(
+        _write_examples(tools, dialect, _SMALL_TALK if kind is AnswerKind.EITHER else ())
+    )
 
 
 def _insert_examples(messages: Sequence[Message], section: str, examples: Sequence[Message]) -> tuple[Message, ...]:
