@@ -250,8 +250,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         return ValuesNeeded.VALUES_NEEDED
     client_request = _decode(request, body, settings)
     conversation = client_request.conversation
-    recorder.model = conversation.model
-    recorder.complaints = find_complaints(conversation.messages)
+    recorder.model, recorder.complaints = conversation.model, find_complaints(conversation.messages)
     experiment = Experiment(settings.rollout_now, conversation, recorder)
     session = detect_session(conversation, request.headers, settings.clients.xml)
     client = session.profile if session else ""
@@ -259,8 +258,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     route = choose_route(conversation, settings, context.capabilities, request.mode, client, kept)
     if isinstance(route, CapabilitiesUnknown):
         return route
-    session = session if route.client else None
-    route = experiment.enter(route)
+    session, route = session if route.client else None, experiment.enter(route)
     wire, upstream_wire = request.wire, all_wires()[route.upstream.wire]
     exchange = Exchange(
         wire,

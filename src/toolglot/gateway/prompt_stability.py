@@ -40,6 +40,7 @@ from toolglot.core.conversation import (
 )
 from toolglot.gateway.routing import RELAY
 from toolglot.gateway.sessions.chain import split_context
+from toolglot.gateway.sessions.conversation_state import ConversationState
 from toolglot.wires.system_prompt import edit_system_prompt
 
 if TYPE_CHECKING:
@@ -89,18 +90,14 @@ def remove_from_body(exchange: Exchange, body: bytes) -> bytes:
 def pin_system_prompt(exchange: Exchange, conversation: Conversation) -> tuple[Conversation, str]:
     """The conversation with the first system prompt that it had, if only numbers and dates have changed in it since;
     and the changed lines, which belong behind the last message."""
-    settings, state = exchange.settings.prompt, exchange.conversation_state
-    if not settings.stable or CHANGED_LINES in settings.unstable:
-        return conversation, ""
+    settings = exchange.settings.prompt
     system, dialog = split_context(conversation.messages)
     texts = tuple(part.text for message in system for part in message.parts if isinstance(part, Text))
-    if not texts or not dialog or dialog[-1].role == "assistant" or sum(map(len, texts)) < SMALL_PROMPT:
+    matters = sum(map(len, texts)) >= SMALL_PROMPT and dialog and dialog[-1].role != "assistant"
+    if not matters or not settings.stable or CHANGED_LINES in settings.unstable:
         return conversation, ""
-    first = state.find_system()
-    changed = None if first is None else [] if first == texts else split_changes(first, texts)
-    if first is None or changed is None:
-        state.set_system(texts)
-    if not first or not changed:
+    first, changed = _find_changes(exchange.conversation_state, texts)
+    if not changed:
         return conversation, ""
     pinned = iter(first)
     restored = tuple(
@@ -109,6 +106,19 @@ def pin_system_prompt(exchange: Exchange, conversation: Conversation) -> tuple[C
     )
     exchange.recorder.notes.append(f"{len(changed)} changed lines of the system prompt moved behind the messages")
     return replace(conversation, messages=(*restored, *dialog)), "\n".join(changed)
+
+
+def _find_changes(state: ConversationState, texts: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """The first system prompt of the conversation, and the lines that differ from it now. A prompt that differs too
+    much becomes the first one."""
+    first = state.find_system()
+    if first == texts:
+        return texts, ()
+    changed = None if first is None else split_changes(first, texts)
+    if first is None or changed is None:
+        state.set_system(texts)
+        return texts, ()
+    return first, changed
 
 
 def append_lines(conversation: Conversation, lines: str) -> Conversation:
