@@ -302,7 +302,7 @@ def test_changed_tools_and_messages_are_named() -> None:
     assert send(TOOLS, "a", "b") == ""
     assert send(TOOLS, "a", "c", "d") == "messages[3]"
     assert send(TOOLS[1:], "a", "c", "d") == "tools"
-    assert send(TOOLS[1:], "a") == "messages[3]"
+    assert send(TOOLS[1:], "a") == "messages[2]", "the earlier prompt goes on where this one ends"
 
 
 def test_small_prompts_are_not_measured() -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
@@ -139,29 +139,44 @@ def measure_prompt(exchange: Exchange, conversation: Conversation, size: int) ->
     if size < SMALL_PROMPT:
         return
     system, dialog = split_context(conversation.messages)
-    pieces = [*map(_write_message, system), _write_tools(conversation.tools), *map(_write_message, dialog)]
-    prompt, recorder = b"".join(pieces), exchange.recorder
+    texts = [*_list_all_texts(system), _write_tools(conversation.tools), *_list_all_texts(dialog)]
+    prompt, recorder = _join(texts), exchange.recorder
     recorder.prompt_bytes = len(prompt)
     compared = exchange.conversation_state.compare_prompt(prompt)
     if compared is None:
         return
     recorder.stable_bytes, last = compared
     if recorder.stable_bytes < last:
-        recorder.unstable_at = _name_place(pieces, len(system), recorder.stable_bytes)
+        recorder.unstable_at = _name_place(conversation, recorder.stable_bytes)
 
 
-def _name_place(pieces: Sequence[bytes], system: int, at: int) -> str:
+def _name_place(conversation: Conversation, at: int) -> str:
     """The part of a prompt that has its byte ``at``."""
-    number = bisect_right(list(accumulate(map(len, pieces))), at)
-    if number == system:
+    system, dialog = split_context(conversation.messages)
+    at -= len(_join([*_list_all_texts(system), ""])) if system else 0
+    if at < 0:
+        return "system"
+    at -= len(_join([_write_tools(conversation.tools), ""]))
+    if at < 0:
         return "tools"
-    return "system" if number < system else f"messages[{number - system - 1}]"
+    ends = accumulate(len(_join([*_list_all_texts((message,)), ""])) for message in dialog)
+    return f"messages[{bisect_right(list(ends), at)}]"
 
 
-def _write_message(message: Message) -> bytes:
-    return "\0".join([message.role, *[text for part in message.parts for text in _list_texts(part)], "\n"]).encode(
-        "utf-8", "surrogatepass"
-    )
+def _join(texts: Iterable[str]) -> bytes:
+    return "\0".join(texts).encode("utf-8", "surrogatepass")
+
+
+def _list_all_texts(messages: Iterable[Message]) -> list[str]:
+    texts: list[str] = []
+    for message in messages:
+        texts.append(message.role)
+        for part in message.parts:
+            if type(part) is Text:  # most are
+                texts.append(part.text)
+            else:
+                texts += _list_texts(part)
+    return texts
 
 
 def _list_texts(part: Part) -> Iterator[str]:
@@ -181,7 +196,6 @@ def _list_texts(part: Part) -> Iterator[str]:
 
 
 @lru_cache(maxsize=64)
-def _write_tools(tools: tuple[Tool, ...]) -> bytes:
+def _write_tools(tools: tuple[Tool, ...]) -> str:
     """Cached: clients send the same tools with every turn."""
-    texts = (f"{tool.name}\0{tool.description}\0{json.dumps(tool.parameters, default=str)}\n" for tool in tools)
-    return "".join(texts).encode("utf-8", "surrogatepass")
+    return "\n".join(f"{tool.name}\0{tool.description}\0{json.dumps(tool.parameters, default=str)}" for tool in tools)

@@ -89,6 +89,8 @@ class ConversationState:
 
 def count_common(one: bytes, other: bytes) -> int:
     """The length of the longest common prefix."""
+    if other.startswith(one):
+        return len(one)
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
