@@ -15,7 +15,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-recovery bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured
 	$(BIN)/toolglot serve
@@ -91,6 +91,10 @@ bench-xmlprompts: $(TEST)  ## cost of XML clients' prompts
 
 bench-local: $(TEST)  ## the embedded model with and without toolglot
 	$(BIN)/python bench/local.py
+
+# with the real client if 'make test-clients' has installed it; ARGS='--replay' and others are passed on
+bench-prefix: $(TEST)  ## how much of a prompt stays the same from turn to turn; ARGS=...
+	$(BIN)/python bench/prefix.py $(ARGS)
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) $(CLIENTS)/node_modules build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

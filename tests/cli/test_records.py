@@ -73,6 +73,20 @@ def add_session(folder: Path, name: str, chat: str = "") -> None:
     asyncio.run(add())
 
 
+def test_records_have_how_much_of_a_prompt_stays_the_same(cli: Cli, tmp_path: Path) -> None:
+    with serving(tmp_path) as ask:
+        talk = [{"role": "user", "content": "Go. " * 1000}]
+        ask(messages=talk)
+        talk += [{"role": "assistant", "content": "Well."}, {"role": "user", "content": "On."}]
+        ask(messages=talk)
+        ask(messages=[*talk[:1], {"role": "assistant", "content": "No."}, *talk[2:]])
+        newest, second, first = [json.loads(line) for line in cli("records", "list", "--json")[1].splitlines()]
+        assert first["prompt_bytes"] > 4000 and first["stable_bytes"] is None
+        assert second["stable_bytes"] == first["prompt_bytes"] and second["unstable_at"] == ""
+        assert newest["stable_bytes"] < second["prompt_bytes"] and newest["unstable_at"] == "messages[1]"
+        assert [line.split()[8] for line in cli("records", "list")[1].splitlines()[1:]] == ["99%", "99%", "-"]
+
+
 def test_records_while_the_gateway_runs(cli: Cli, tmp_path: Path) -> None:
     with serving(tmp_path, store_bodies="failures") as ask:
         ask(model="one")
@@ -90,6 +104,7 @@ def test_records_while_the_gateway_runs(cli: Cli, tmp_path: Path) -> None:
             "model",
             "seconds",
             "calls",
+            "stable",
             "finish",
             "error",
         ]

@@ -127,6 +127,8 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "patterns.natural_language": ("off", False),
     "clients.xml": ("Roo-3.29", "roo-3.29"),
     "clients.guard": ("entities,diffs", ("entities", "diffs")),
+    "prompt.stable": ("off", False),
+    "prompt.unstable": ("attribution,changed_lines", ("attribution", "changed_lines")),
     "recovery.retries": ("2", 2),
     "recovery.seconds": ("30", 30.0),
     "recovery.tokens": ("5000", 5000),

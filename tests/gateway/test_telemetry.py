@@ -100,6 +100,7 @@ def run(telemetry: Telemetry, clock: Time) -> RequestRecorder:
     for event in ANSWER:
         recorder.observe(event)
     recorder.notes.append("tool #2 skipped: no name")
+    recorder.prompt_bytes, recorder.stable_bytes, recorder.unstable_at = 9000, 70, "system"
     telemetry.finish(recorder, 200)
     return recorder
 
@@ -159,6 +160,9 @@ def test_a_record_describes_the_outcome_of_a_request(telemetry: Telemetry, clock
         "outcome": "ok",
         "attempts": [{"upstream": "vllm", "mode": "text", "dialect": "qwen3_coder", "error": "", "duration": 1.5}],
         "session": "",
+        "prompt_bytes": 9000,
+        "stable_bytes": 70,
+        "unstable_at": "system",
     }
 
 
@@ -239,7 +243,8 @@ def test_people_get_a_short_line(telemetry: Telemetry, clock: Time) -> None:
     line, ready = stream.getvalue().splitlines()
     assert re.fullmatch(
         r"\d\d:\d\d:\d\d 200 coder -> Qwen3-Coder text/qwen3_coder 1\.50s first 0\.50s  calls: read_file"
-        r"  repairs: unquoted_key, single_quotes  rejected: truncated  notes: tool #2 skipped: no name  client complains: no_tool",
+        r"  repairs: unquoted_key, single_quotes  rejected: truncated  notes: tool #2 skipped: no name  client complains: no_tool"
+        r"  prompt changed: system, byte 70 of 9000",
         line,
     )
     assert ready == "ready"

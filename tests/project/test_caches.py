@@ -17,6 +17,7 @@ ALL: Final = None
 """The size of a cache without a limit: its keys are few and fixed."""
 
 CACHES: Final[dict[str, tuple[int | None, str]]] = {
+    "clients.volatile_lines:_rules_for": (256, "the rules for volatile lines that apply to an upstream"),
     "clients.xml.detection:_match_layouts": (64, "the client of a system prompt"),
     "clients.xml.detection:_teaching_phrases": (ALL, "the sentences that identify XML prompts"),
     "clients.xml.fenced_calls:_compile_opening": (64, "compiled patterns of a client"),
@@ -72,6 +73,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "dialects.records:all_dialects": (ALL, "the dialect records"),
     "dialects.streamed_arguments:spell_key": (1024, "argument keys as JSON"),
     "gateway.sessions.chain:_ARGUMENTS": (1 << 20, "hashes of arguments in their canonical form"),
+    "gateway.prompt_stability:_write_tools": (64, "the tools of a request as text, to compare prompts"),
     "gateway.routing:_find_own_dialect": (256, "the dialect of a model name"),
     "gateway.telemetry.records:_format_second": (16, "timestamps"),
     "prompting.call_writer:_CALL_CACHE": (1 << 22, "written calls (characters)"),
@@ -127,6 +129,8 @@ STORES: Final[dict[str, tuple[float, str]]] = {
     "core.schema.toolset:_MAX_COMPILED": (64, "compiled tool sets of the library; cleared when full"),
     "gateway.capabilities.learned:MAX_ENTRIES": (1000, "learned failures, and leak counts; the oldest are dropped"),
     "gateway.routing:MAX_CACHED_RULES": (512, "discovered facts and rules by upstream and model; cleared when full"),
+    "gateway.sessions.conversation_state:MEMORY_BYTES": (32 << 20, "modes and prompts of conversations; the oldest go"),
+    "gateway.sessions.conversation_state:MAX_PROMPT": (4 << 20, "bytes of a prompt that is kept"),
     "gateway.sessions.ttl_store:MOST_BYTES": (
         64 << 20,
         "signatures and responses of clients (bytes); least recently used",

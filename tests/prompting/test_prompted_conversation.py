@@ -325,6 +325,12 @@ def test_invented_names_never_clash_with_a_real_one() -> None:
     assert given == {"a.b": "use_a_b", "a_b": "a_b", "a/b": "a_b_2", "": "use", "!!": "use_2"}
 
 
+def test_later_calls_do_not_change_the_names_of_tools_and_earlier_calls() -> None:
+    plain = re.compile(r"\w+\Z")
+    given = assign_names(["a.b", "c"], lambda name: plain.match(name) is not None, ["c.d", "a_b", "c_d"])
+    assert given == {"a.b": "a_b", "c": "c", "c.d": "c_d", "a_b": "use_a_b", "c_d": "use_c_d"}
+
+
 # -- quoted marks ------------------------------------------------------------------------------------------------------
 
 READ_WEATHER = [

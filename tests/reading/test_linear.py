@@ -21,6 +21,7 @@ from toolglot.clients.xml.history_parser import parse_history
 from toolglot.clients.xml.prompt_parser import parse_prompt
 from toolglot.core.conversation import Conversation, Message, Role, Text, Tool, ToolCall, ToolResult
 from toolglot.core.events import TextDelta
+from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.delivery_plan import DeliveryPlan
 from toolglot.gateway.recovery.edit_hints import find_edit_hints
 from toolglot.gateway.recovery.history import heal_history

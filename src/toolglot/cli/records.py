@@ -28,7 +28,7 @@ examples:
 JSONL: Final = "jsonl"
 FINETUNE: Final = "openai-finetune"
 PAGE: Final = 200
-HEADS: Final = ("id", "time", "outcome", "status", "wire", "model", "seconds", "calls", "finish", "error")
+HEADS: Final = ("id", "time", "outcome", "status", "wire", "model", "seconds", "calls", "stable", "finish", "error")
 ALL: Final = 1 << 62
 
 
@@ -153,5 +153,7 @@ async def _list(store: Store, arguments: argparse.Namespace) -> AsyncIterator[Re
 
 
 def _format_row(record: dict[str, Any]) -> tuple[str, ...]:
-    shown = record | {"time": record["time"][:19], "seconds": f"{record['duration']:.2f}"}
+    shown = record | {"time": record["time"][:19], "seconds": f"{record['duration']:.2f}", "stable": ""}
+    if record.get("prompt_bytes") and record.get("stable_bytes") is not None:
+        shown["stable"] = f"{100 * record['stable_bytes'] // record['prompt_bytes']}%"
     return tuple(str(shown[head] if shown[head] != "" else "-") for head in HEADS)

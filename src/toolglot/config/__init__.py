@@ -11,6 +11,7 @@ from __future__ import annotations
 from toolglot.config.keys import ClientKeys, KeyHash, Secret, admit, make_key, owner_of
 from toolglot.config.live_reload import LiveReload
 from toolglot.config.loader import check_binding, find_file, is_loopback, load
+from toolglot.config.prompt_settings import PromptSettings
 from toolglot.config.recovery_settings import RecoverySettings
 from toolglot.config.settings import (
     MODES,
@@ -35,6 +36,7 @@ __all__ = [
     "LimitSettings",
     "LiveReload",
     "ModelSettings",
+    "PromptSettings",
     "ReadingSettings",
     "RecoverySettings",
     "Secret",

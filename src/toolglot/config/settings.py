@@ -16,6 +16,7 @@ from toolglot.clients.toolsets import TOOLSET_NAMES as EDITING
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.argument_escaping import GUARD_OPTIONS
 from toolglot.config.keys import KeyHash
+from toolglot.config.prompt_settings import PromptSettings
 from toolglot.config.recovery_settings import RecoverySettings
 from toolglot.config.rollout import FULL, TRANSFORMATIONS, Live, Plan, Rollout
 from toolglot.config.store_settings import StoreSettings
@@ -307,6 +308,7 @@ class Settings:
     tool_calling: ToolCallingSettings = ToolCallingSettings()
     reading: ReadingSettings = ReadingSettings()
     patterns: PatternSettings = PatternSettings()
+    prompt: PromptSettings = PromptSettings()
     recovery: RecoverySettings = RecoverySettings()
     clients: ClientSettings = ClientSettings()
     limits: LimitSettings = LimitSettings()
@@ -389,6 +391,7 @@ SECTIONS: Final[Mapping[str, type]] = {
     "tool_calling": ToolCallingSettings,
     "reading": ReadingSettings,
     "patterns": PatternSettings,
+    "prompt": PromptSettings,
     "recovery": RecoverySettings,
     "clients": ClientSettings,
     "limits": LimitSettings,
@@ -399,6 +402,7 @@ TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": ModelSetting
 PREFIXES: Final = {
     "tool_calling": "tool_calling_",
     "patterns": "patterns_",
+    "prompt": "prompt_",
     "recovery": "recovery_",
     "limits": "limit_",
     "rollout": "rollout_",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, islice
 
 _ODD = re.compile(r"[^A-Za-z0-9_]+")
@@ -12,19 +12,20 @@ MAX_TRIES = 8
 """If no name fits, as in a dialect that only knows commands, the first candidate is used."""
 
 
-def assign_names(names: Iterable[str], fits: Callable[[str], bool]) -> dict[str, str]:
+def assign_names(offered: Iterable[str], fits: Callable[[str], bool], past: Sequence[str] = ()) -> dict[str, str]:
     """Map each name to itself where it ``fits``, otherwise to a unique plain name.
 
-    The mapping is deterministic and one-to-one, so the inverse dictionary maps back.
+    ``offered`` are the names of tools on offer, ``past`` those of earlier calls in order: a later name never changes
+    what an earlier one is mapped to. The mapping is deterministic and one-to-one, so the inverse dictionary maps back.
     """
-    own = list(dict.fromkeys(names))
+    own = list(dict.fromkeys(offered))
     given = {name: name for name in own if fits(name)}
     taken = set(own)
-    for name in own:
+    for name in (*own, *past):
         if name not in given:
-            given[name] = _make_name(name, taken, fits)
+            given[name] = name if fits(name) and name not in taken else _make_name(name, taken, fits)
             taken.add(given[name])
-    return {name: given[name] for name in own}
+    return {name: given[name] for name in (*own, *past)}
 
 
 def _make_name(name: str, taken: set[str], fits: Callable[[str], bool]) -> str:

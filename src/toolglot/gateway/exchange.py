@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from toolglot.clients import toolsets
 from toolglot.clients.complaints import find_complaints
+from toolglot.clients.volatile_lines import VolatileLine
 from toolglot.clients.xml.session import XmlSession, detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
@@ -35,10 +36,12 @@ from toolglot.gateway.capabilities.learned import LearnedFailure
 from toolglot.gateway.capabilities.profiles import REASONING_MISSING
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.outcomes import UNFINISHED, describe_failure, redact_failure
+from toolglot.gateway.prompt_stability import remove_volatile_lines
 from toolglot.gateway.recovery.attempts import Recovery, Step
 from toolglot.gateway.recovery.hooks import prepare_recovery
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT, CapabilitiesUnknown, Experiment, Route, choose_route
 from toolglot.gateway.sessions.client_state import ClientState
+from toolglot.gateway.sessions.conversation_state import ConversationMode, ConversationState
 from toolglot.gateway.sessions.kept_reasoning import KEEP_SIGNED, Keeping, TurnKey
 from toolglot.gateway.sessions.recognition import recognise
 from toolglot.gateway.sessions.turns import ChatTurn, SessionTurn
@@ -63,12 +66,13 @@ class Exchange(Struct, eq=False):
     and an open response must not hold them. ``tools`` are those that calls are read with, ``names`` maps their names to
     the client's. ``turn_key`` and ``keeping`` are set if reasoning is kept for the client. ``fallback`` is the
     conversation to send again if the upstream refuses it, as text or with reasoning of earlier turns; None once the
-    client has received something. ``may_use_text``: it may be sent as text if native tools fail. ``remaining_events``
-    yields, at the end of a relayed response, the events that the recorder has not seen. ``session_turn`` recognises the
-    conversation; ``chat_turn`` is set, instead of ``upstream_body``, if the upstream is stateful. ``before_end`` are
-    called and awaited before the client gets the end of the response. ``recovery`` is set if the model may be asked
-    again because its call is defective. ``keeps_values``: later requests may need something of this one. ``reader`` is
-    the reader of the response, if it was opened while the request was prepared.
+    client has received something. ``volatile_lines``: rules whose lines are removed from the client's own bytes.
+    ``may_use_text``: it may be sent as text if native tools fail. ``remaining_events`` yields, at the end of a relayed
+    response, the events that the recorder has not seen. ``session_turn`` recognises the conversation; ``chat_turn`` is
+    set, instead of ``upstream_body``, if the upstream is stateful. ``before_end`` are called and awaited before the
+    client gets the end of the response. ``recovery`` is set if the model may be asked again because its call is
+    defective. ``keeps_values``: later requests may need something of this one. ``reader`` is the reader of the
+    response, if it was opened while the request was prepared.
     """
 
     wire: Wire
@@ -82,6 +86,7 @@ class Exchange(Struct, eq=False):
     recorder: RequestRecorder
     client_request: ClientRequest
     client_state: ClientState
+    conversation_state: ConversationState
     experiment: Experiment
     route: Route
     xml_session: XmlSession | None
@@ -91,6 +96,7 @@ class Exchange(Struct, eq=False):
     names: Mapping[str, str] = NO_NAMES
     mapping: toolsets.ToolMapping | None = None
     guards: tuple[str, ...] = ()
+    volatile_lines: tuple[VolatileLine, ...] = ()
     prompted: PromptedConversation | None = None
     turn_key: TurnKey | None = None
     keeping: Keeping = KEEP_SIGNED
@@ -187,6 +193,7 @@ class Exchange(Struct, eq=False):
         if fallback is None or not self.may_use_text:
             return False
         self.recorder.end_attempt(error.code)
+        self.conversation_state.set_mode(ConversationMode(native=False, dialect=self.route.dialect))
         self.route = self.experiment.enter(self.route.fall_back(failure))
         _record_route(self)
         self.recorder.notes.append(f"native tools {kind}, asked again with text: {failure.evidence}")
@@ -307,11 +314,11 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     experiment = Experiment(settings.live.rollout or settings.planned, conversation, recorder)
     session = _examine_client(request, conversation, settings)
     client = session.profile if session else ""
-    route = choose_route(conversation, settings, context.capabilities, request.mode, client)
+    kept = ConversationState(context.capabilities.conversations, request.owner, request.headers, conversation)
+    route = choose_route(conversation, settings, context.capabilities, request.mode, client, kept)
     if isinstance(route, CapabilitiesUnknown):
         return route
-    session = session if route.client else None
-    route = experiment.enter(route)
+    session, route = session if route.client else None, experiment.enter(route)
     may_use_text = route.can_fall_back and experiment.admits(XML if session else READING)
     wire, upstream_wire = request.wire, all_wires()[route.upstream.wire]
     exchange = Exchange(
@@ -326,6 +333,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         recorder=recorder,
         client_request=client_request,
         client_state=state,
+        conversation_state=kept,
         experiment=experiment,
         route=route,
         xml_session=session,
@@ -336,7 +344,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         may_use_text=may_use_text,
     )
     _record_route(exchange)
-    conversation = _cross_wires(exchange, conversation)
+    conversation = remove_volatile_lines(exchange, _cross_wires(exchange, conversation), body)
     exchange.upstream_body = request_encoding.encode(exchange, conversation, body)
     if _misses_values(request):
         return ValuesNeeded.VALUES_NEEDED
@@ -443,6 +451,7 @@ def _count_tools(exchange: Exchange, offered: tuple[Tool, ...]) -> tuple[int, in
 
 
 def _drop_messages(exchange: Exchange) -> None:
+    exchange.conversation_state.drop_messages()
     conversation = replace(exchange.client_request.conversation, messages=())
     exchange.client_request = replace(exchange.client_request, conversation=conversation)
     if (prompted := exchange.prompted) is not None:

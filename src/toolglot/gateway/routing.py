@@ -7,8 +7,10 @@ text     the upstream only writes text: the prompt teaches the tools, calls are 
 The prompt of an XML client already teaches its tools, so a text model gets that prompt unchanged; the answer is
 rendered as the client's XML.
 
-The mode ``auto`` means native if the profiles say that the upstream supports tools and no failure was learned since.
-A stateful upstream has no tools of its own, so ``auto`` means text there.
+The mode ``auto`` means native if the profiles say that the upstream supports tools and no failure was learned since. It
+decides once for each conversation: what is learned later applies to new conversations, because a model that sees its
+own earlier calls in another form imitates both. Only a failed request changes the mode of its conversation. A stateful
+upstream has no tools of its own, so ``auto`` means text there.
 
 Each request is part of the rollout (``Experiment``): its arm is chosen before anything is done to it. A transformation
 that is off leaves the request and its response unchanged: where tools would have been taught or leaked calls read, the
@@ -44,6 +46,7 @@ from toolglot.gateway.capabilities.profiles import (
 )
 from toolglot.gateway.capabilities.workarounds import quirk_fields
 from toolglot.gateway.recovery.recent_defects import RecentDefects
+from toolglot.gateway.sessions.conversation_state import MEMORY_BYTES, ConversationMode, ConversationState
 from toolglot.gateway.sessions.ttl_store import TtlStore
 from toolglot.gateway.telemetry.records import SHELL_DIALECT, RequestRecorder
 from toolglot.reading.reader import dialect_index
@@ -132,6 +135,7 @@ class Capabilities:
         self.failures = failures
         self.now = now
         self.store = TtlStore(now) if store is None else store  # an empty store is falsy
+        self.conversations = TtlStore(now, most_bytes=MEMORY_BYTES)
         self._rules: dict[tuple[str, str], tuple[Rule, float]] = {}
         self._guesses: dict[tuple[str, str], Rule] = {}
         self.recent_defects = RecentDefects(now)
@@ -182,11 +186,17 @@ class Capabilities:
 
 
 def choose_route(
-    conversation: Conversation, settings: Settings, capabilities: Capabilities, mode: str = "", client: str = ""
+    conversation: Conversation,
+    settings: Settings,
+    capabilities: Capabilities,
+    mode: str = "",
+    client: str = "",
+    state: ConversationState | None = None,
 ) -> Route | CapabilitiesUnknown:
     """Choose the route of a request.
 
-    ``mode`` is the mode that the request itself asks for, if any; ``client`` is the profile of an XML client.
+    ``mode`` is the mode that the request itself asks for, if any; ``client`` is the profile of an XML client; ``state``
+    has the mode that the conversation began in.
     Raises: RequestError if the mode is unknown or the request offers too many tools.
     """
     name = conversation.model
@@ -199,7 +209,7 @@ def choose_route(
     decided = upstream, model, tool_mode, mode, model.dialect, _teaches_parallel(model, parallel), parallel is False
     route = Route(*decided, supported=_list_supported(settings, detected), detected=detected)
     if mode == AUTO and tool_mode is not RELAY and not upstream.coached:
-        known = _apply_capabilities(route, conversation, settings, capabilities)
+        known = _apply_capabilities(route, conversation, settings, capabilities, state)
         if isinstance(known, CapabilitiesUnknown):
             return known
         route = known
@@ -228,19 +238,26 @@ def _find_tool_mode(mode: str, concerned: bool, conversation: Conversation, sett
 
 
 def _apply_capabilities(
-    route: Route, conversation: Conversation, settings: Settings, capabilities: Capabilities
+    route: Route,
+    conversation: Conversation,
+    settings: Settings,
+    capabilities: Capabilities,
+    state: ConversationState | None,
 ) -> Route | CapabilitiesUnknown:
-    """Native or text, by what is known of the upstream and its model."""
+    """Native or text, by what is known of the upstream and its model, or as the conversation began."""
     upstream, model = route.upstream, route.model
     rule = capabilities.find_rule(upstream, model.model)
     if isinstance(rule, CapabilitiesUnknown):
         return rule
     failure, parallel = capabilities.find_failure(upstream, model.model), _find_parallel(conversation, settings)
-    route = structs.replace(route, rule=rule, failure=failure)
-    if rule.dialect and not settings.set_dialect(conversation.model):
-        model = replace(model, dialect=rule.dialect)
-        route = structs.replace(route, dialect=rule.dialect, model=model)
-    if rule.native and failure is None:
+    own_dialect = rule.dialect and not settings.set_dialect(conversation.model)
+    chosen = ConversationMode(rule.native and failure is None, rule.dialect if own_dialect else route.dialect)
+    kept = chosen if state is None else state.begin_mode(chosen)
+    if kept.dialect != route.dialect:
+        model = replace(model, dialect=kept.dialect)
+        route = structs.replace(route, dialect=kept.dialect, model=model)
+    route = structs.replace(route, rule=rule, failure=None if kept.native else failure)
+    if kept.native:
         return structs.replace(route, tool_mode=NATIVE, parallel=_teaches_parallel(model, parallel, rule.parallel))
     return structs.replace(route, parallel=_teaches_parallel(model, parallel), extra=quirk_fields(rule))
 

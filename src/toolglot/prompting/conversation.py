@@ -137,7 +137,7 @@ def _prepare(
     tools: tuple[Tool, ...], past: tuple[str, ...], dialect: str, choice: ToolChoice, parallel: bool
 ) -> _PreparedPrompt:
     usable, notes = _select_usable(tools)
-    prompt_names = assign_names([*(tool.name for tool in usable), *past], partial(can_name, dialect))
+    prompt_names = assign_names([tool.name for tool in usable], partial(can_name, dialect), past)
     known = Tools(replace(tool, name=prompt_names[tool.name]) for tool in usable)
     choice = replace(choice, only=tuple(prompt_names.get(name, name) for name in choice.only))
     return _PreparedPrompt(
@@ -146,7 +146,7 @@ def _prepare(
         offered=Tools(tool for tool in known if choice.allows(tool.name)),
         prompt_names=prompt_names,
         names={in_prompt: own for own, in_prompt in prompt_names.items() if in_prompt != own},
-        escaper=get_mark_escaper(dialect, tuple(sorted(prompt_names.values()))),
+        escaper=get_mark_escaper(dialect, tuple(sorted(tool.name for tool in known))),
         section=tool_prompt(known, dialect, choice=choice, parallel=parallel),
         notes=(*notes, *_note_missing_choices(choice, known)),
     )

@@ -146,7 +146,7 @@ def rename_tools(conversation: Conversation, allowed: str | None) -> tuple[Conve
         return conversation, NO_NAMES
     past = [call.name for message in conversation.messages for call in message.calls]
     fits = re.compile(allowed).fullmatch
-    given = assign_names([*(tool.name for tool in conversation.tools), *past], lambda name: fits(name) is not None)
+    given = assign_names([tool.name for tool in conversation.tools], lambda name: fits(name) is not None, past)
     renamed = {new: own for own, new in given.items() if new != own}
     if not renamed:
         return conversation, NO_NAMES

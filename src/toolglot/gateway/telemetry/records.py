@@ -121,6 +121,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     session: str = ""
     attempts: tuple[Attempt, ...] = ()
     """The requests to upstreams, in order."""
+    prompt_bytes: int = 0
+    """The size of the prompt; 0 if it is too small to matter."""
+    stable_bytes: int | None = None
+    """How many bytes at its beginning are the same as in the request before; None if there was none. The upstream could
+    take as much from its cache."""
+    unstable_at: str = ""
+    """Where the first other byte is, if the prompt does not begin with all of the one before."""
 
     def __str__(self) -> str:
         """One line of JSON."""
@@ -142,6 +149,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
             "arms": ", ".join(f"{name} {arm}" for name, arm in self.arms.items() if arm != Arm.ON),
             "would call": ", ".join(self.would.tools) if self.would else "",
             "client complains": ", ".join(self.complaints),
+            "prompt changed": f"{self.unstable_at}, byte {self.stable_bytes} of {self.prompt_bytes}"
+            if self.unstable_at
+            else "",
         }
         tail = "".join(f"  {what}: {text}" for what, text in details.items() if text)
         gone = "  client gone" if self.client_gone else ""
@@ -195,6 +205,9 @@ class RequestRecorder(msgspec.Struct):
     chunks: int = 0
     bytes: int = 0
     first_chunk: float | None = None
+    prompt_bytes: int = 0
+    stable_bytes: int | None = None
+    unstable_at: str = ""
     finish: str = ""
     usage: Usage | None = None
     error: str = ""
@@ -456,6 +469,9 @@ class RequestRecorder(msgspec.Struct):
             outcome=self.outcome(status),
             session=self.session,
             attempts=(*self.attempts, self._describe_attempt(upstream, error, now)) if self.upstream else (),
+            prompt_bytes=self.prompt_bytes,
+            stable_bytes=self.stable_bytes,
+            unstable_at=self.unstable_at,
         )
 
     def outcome(self, status: int) -> str:
