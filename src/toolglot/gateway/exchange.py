@@ -319,7 +319,6 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     if isinstance(route, CapabilitiesUnknown):
         return route
     session, route = session if route.client else None, experiment.enter(route)
-    may_use_text = route.can_fall_back and experiment.admits(XML if session else READING)
     wire, upstream_wire = request.wire, all_wires()[route.upstream.wire]
     exchange = Exchange(
         wire,
@@ -341,7 +340,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         session_turn=recognise(request, conversation, route, context) if context.chain_secret else None,
         choice=conversation.choice,
         tools=session.tools if session else conversation.tools,
-        may_use_text=may_use_text,
+        may_use_text=route.can_fall_back and experiment.admits(XML if session else READING),
     )
     _record_route(exchange)
     conversation = remove_volatile_lines(exchange, _cross_wires(exchange, conversation), body)

@@ -99,13 +99,9 @@ def encode_as_text(
 def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerDefect, step: Step) -> bytes:
     """The request that asks the model again, because its answer was defective. Where the upstream can hold the model to
     a call of the tool that it meant, it does; an unknown tool may have been a mistake for words."""
-    route = exchange.route
     if step is Step.DIALECT and exchange.xml_session is None:
-        other = OTHER_DIALECT if route.dialect != OTHER_DIALECT else SECOND_DIALECT
-        dialect = route.dialect if route.tool_mode is NATIVE else other
-        exchange.route = route = replace(route, tool_mode=TEXT, dialect=dialect)
-        exchange.recorder.mode, exchange.recorder.dialect = str(TEXT), dialect
-    native = route.tool_mode is NATIVE
+        _change_dialect(exchange)
+    route, native = exchange.route, exchange.route.tool_mode is NATIVE
     if step is Step.ONE_TOOL and exchange.xml_session is None:
         conversation = _offer_one(conversation, exchange.names.get(defect.tool, defect.tool), native)
     defect = _name_as_prompted(defect, exchange.names)
@@ -116,13 +112,21 @@ def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerD
         return encode_as_text(exchange, conversation, more=more, tool=meant)
     conversation = _append(conversation, more)
     if meant:
-        rule, wire = _find_rule(exchange), exchange.upstream_wire
-        name = exchange.names.get(meant, meant)
-        conversation = constrain(conversation, rule, wire, route.dialect, tool=name) or conversation
+        given = _find_rule(exchange), exchange.upstream_wire, route.dialect
+        conversation = constrain(conversation, *given, tool=exchange.names.get(meant, meant)) or conversation
     if exchange.same_wire and exchange.xml_session is None and exchange.mapping is None:
         healed = _heal(exchange, _restore_reasoning(exchange, conversation))
         return _encode_for_wire(exchange, _apply_workarounds(exchange, healed))
     return _encode_natively(exchange, conversation)
+
+
+def _change_dialect(exchange: Exchange) -> None:
+    """Use another dialect from now on, or text instead of native tools."""
+    route = exchange.route
+    other = OTHER_DIALECT if route.dialect != OTHER_DIALECT else SECOND_DIALECT
+    dialect = route.dialect if route.tool_mode is NATIVE else other
+    exchange.route = replace(route, tool_mode=TEXT, dialect=dialect)
+    exchange.recorder.mode, exchange.recorder.dialect = str(TEXT), dialect
 
 
 def _name_as_prompted(defect: AnswerDefect, names: Mapping[str, str]) -> AnswerDefect:

@@ -67,8 +67,8 @@ def hermes(name: str, arguments: Any) -> str:
 
 
 def native(name: str, arguments: str, text: str = "", reason: str = "tool_calls") -> list[Event]:
-    said: list[Event] = [TextDelta(text)] if text else []
-    return [*said, CallStarted(0, "call_9", name), CallArguments(0, arguments), CallEnded(0), Finished(reason, USAGE)]
+    words: list[Event] = [TextDelta(text)] if text else []
+    return [*words, CallStarted(0, "call_9", name), CallArguments(0, arguments), CallEnded(0), Finished(reason, USAGE)]
 
 
 def ask(
@@ -95,8 +95,8 @@ def test_a_defective_text_call_is_written_again(client: str, upstream: str, text
     line, exchange = ask(client, upstream, "text", streamed)
     attempts = [written(f"I write the file.\n{text}"), written(f"Sorry.\n{hermes('write_file', GOOD)}")]
     events, requests = line.answer_in_turn(exchange, attempts)
-    said, calls, reason = sum_up(events)
-    assert (said.strip(), calls, reason) == ("I write the file.", [("write_file", GOOD)], "tool_calls")
+    text_before, calls, reason = sum_up(events)
+    assert (text_before.strip(), calls, reason) == ("I write the file.", [("write_file", GOOD)], "tool_calls")
     assert len(requests) == 1
     feedback = requests[0].messages[-1]
     assert feedback.role == "user" and "write_file" in feedback.text
@@ -149,19 +149,19 @@ def test_words_replace_a_call_of_an_unknown_tool(streamed: bool) -> None:
 @STREAMED
 def test_a_narrated_stop_is_followed_by_the_call(client: str, upstream: str, mode: str, streamed: bool) -> None:
     line, exchange = ask(client, upstream, mode, streamed, AFTER_RESULT)
-    said = "The file holds one letter. Let me write the notes now:"
+    text_before = "The file holds one letter. Let me write the notes now:"
     call = native("write_file", json.dumps(GOOD)) if mode == "native" else written(hermes("write_file", GOOD))
-    events, requests = line.answer_in_turn(exchange, [written(said), call])
-    assert sum_up(events) == (said, [("write_file", GOOD)], "tool_calls")
+    events, requests = line.answer_in_turn(exchange, [written(text_before), call])
+    assert sum_up(events) == (text_before, [("write_file", GOOD)], "tool_calls")
     assert len(requests) == 1
 
 
 @STREAMED
 def test_a_narrated_stop_stands_if_words_follow(streamed: bool) -> None:
     line, exchange = ask("openai_chat", "anthropic_messages", "native", streamed, AFTER_RESULT)
-    said = "Let me write the notes now:"
-    events, requests = line.answer_in_turn(exchange, [written(said), written("Done.")])
-    assert sum_up(events) == (said, [], "stop")
+    text_before = "Let me write the notes now:"
+    events, requests = line.answer_in_turn(exchange, [written(text_before), written("Done.")])
+    assert sum_up(events) == (text_before, [], "stop")
     assert len(requests) == 1
 
 
@@ -233,7 +233,7 @@ BROKEN = BROKEN_TEXTS["broken JSON"]
 
 
 def explain(events: list[Event]) -> str:
-    """What the client is told about a call that was not made."""
+    """What the client reads about a call that was not made."""
     last = events[-1]
     return last.message if isinstance(last, Failed) else sum_up(events)[0]
 
@@ -260,7 +260,7 @@ def test_a_call_cut_by_the_token_limit_is_not_asked_again(streamed: bool) -> Non
 
 
 @STREAMED
-def test_limits_end_the_ladder(streamed: bool) -> None:
+def test_limits_end_the_attempts(streamed: bool) -> None:
     broken = written(BROKEN)
     for limits in ({"recovery_retries": 0}, {"recovery_tokens": 10}, {"rollout_recovery": "off"}):
         line, exchange = ask("openai_chat", "openai_chat", "text", streamed, **limits)
@@ -279,7 +279,7 @@ def test_a_dry_run_only_records(streamed: bool) -> None:
 
 
 @STREAMED
-def test_the_client_is_told_if_nothing_is_retried(streamed: bool) -> None:
+def test_the_client_gets_the_feedback_if_nothing_is_retried(streamed: bool) -> None:
     line, exchange = ask("openai_chat", "openai_chat", "text", streamed, recovery_feedback_only="true")
     events, requests = line.answer_in_turn(exchange, [written(BROKEN)])
     assert not requests
@@ -287,7 +287,7 @@ def test_the_client_is_told_if_nothing_is_retried(streamed: bool) -> None:
 
 
 @STREAMED
-def test_the_ladder_ends_with_one_tool_and_another_dialect(streamed: bool) -> None:
+def test_the_steps_end_with_one_tool_and_another_dialect(streamed: bool) -> None:
     line, exchange = ask("openai_chat", "openai_chat", "text", streamed, recovery_retries=3)
     broken = written(BROKEN_TEXTS["a wrong enum"])
     call = "<tool_call>\n<function=write_file>\n<parameter=path>\na.txt\n</parameter>\n<parameter=content>\nnotes <b>\n"

@@ -1,8 +1,8 @@
 """The attempts of one exchange: what was wrong with an answer, and whether and how the model is asked again.
 
-Strategy. Only a detected defect leads to another request, and only within the limits of the settings. The steps form a
-ladder: the model is told what was wrong, then it is offered only the tool it meant, then it gets another dialect. The
-last request goes to the fallback model, if there is one.
+Strategy. Only a detected defect leads to another request, and only within the limits of the settings. Each request goes
+one step further than the one before: feedback says what was wrong; only the tool that the model meant is offered; another
+dialect is used. The last request goes to the fallback model, if there is one.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Step(StrEnum):
     FALLBACK = "fallback_model"
 
 
-LADDER: Final = (Step.FEEDBACK, Step.ONE_TOOL, Step.DIALECT)
+STEPS: Final = (Step.FEEDBACK, Step.ONE_TOOL, Step.DIALECT)
 
 
 class RecoverableDelivery(EventDelivery, Protocol):
@@ -150,7 +150,7 @@ class Recovery:
             return Step.FALLBACK
         if defect.kind not in CALL_DEFECTS:
             return Step.FEEDBACK
-        return LADDER[min(self.attempts, len(LADDER)) - 1]
+        return STEPS[min(self.attempts, len(STEPS)) - 1]
 
     def end(self, succeeded: bool) -> None:
         """The last attempt has ended."""

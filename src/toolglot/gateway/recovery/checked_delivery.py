@@ -348,16 +348,20 @@ class CheckedDelivery:
         if call is not None and not event.dialect:
             event = replace(event, raw=call.arguments, tool=call.event.name)
         if event.reason in DEFECTIVE and not (event.reason is Reason.TRUNCATED and self.reported == "length"):
-            self.rejected.append(event)
-            if self.tail is None and self.first_defect is None:
-                self.tail = []
-            if call is not None and call.number >= 0:
-                self.partial = call
-            if call is not None and not event.dialect:
-                self.withheld.append(ToolCall(call.event.id, call.event.name, call.arguments))
+            self.note_rejected(call, event)
         if self.plan.reports_rejected and self.first_defect is None:
             shown: Event = call.event if call is not None and not event.dialect else replace(event, index=None)
             out.append(shown) if self.tail is None else self.tail.append(shown)
+
+    def note_rejected(self, call: _Call | None, event: CallRejected) -> None:
+        """The model can write a better call than this one."""
+        self.rejected.append(event)
+        if self.tail is None and self.first_defect is None:
+            self.tail = []
+        if call is not None and call.number >= 0:
+            self.partial = call
+        if call is not None and not event.dialect:
+            self.withheld.append(ToolCall(call.event.id, call.event.name, call.arguments))
 
     # -- the end of an attempt -----------------------------------------------------------------------------------------
 
@@ -415,9 +419,7 @@ class CheckedDelivery:
             self.finish("tool_calls", out)
             return
         kind, text = self.find_defect(event), "".join(self.waiting_text)
-        repeatable = kind in CALL_DEFECTS or (kind in WORDS_ONLY and first.kind in CALL_DEFECTS)
-        if kind is not None and repeatable and self.recovery.take(self.describe(kind)):
-            self.recorder.tools[:] = self.delivered.values()
+        if self.asks_again(kind, first):
             return
         if text.strip() and not self.rejected and self.partial is None and first.kind not in WORDS_ONLY:
             out.append(TextDelta((MESSAGE_BREAK if self.has_text else "") + text))
@@ -427,6 +429,14 @@ class CheckedDelivery:
             self.finish("stop", out)
         else:
             out += self.settle()
+
+    def asks_again(self, kind: DefectKind | None, first: AnswerDefect) -> bool:
+        """Whether the model is asked once more after a further attempt with this defect."""
+        repeatable = kind in CALL_DEFECTS or (kind in WORDS_ONLY and first.kind in CALL_DEFECTS)
+        if kind is None or not repeatable or not self.recovery.take(self.describe(kind)):
+            return False
+        self.recorder.tools[:] = self.delivered.values()
+        return True
 
     def finish(self, reason: str, out: list[Event]) -> None:
         """A further attempt has succeeded."""

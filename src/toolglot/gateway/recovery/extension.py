@@ -34,38 +34,41 @@ def _extend(sent: str, members: dict[str, str]) -> str | None:
     """As ``extend_arguments``, with the members of the corrected arguments as JSON text."""
     if not sent:
         return "{" + _join(members)
-    at = _skip_whitespace(sent, 1)
-    if sent[0] != "{":
-        return None
-    while at < len(sent):
-        if sent[at] != '"':
-            return "" if sent[at:].strip(_WHITESPACE) == "}" and not members else None
+    at = _skip_whitespace(sent, 1) if sent[0] == "{" else -1
+    if 0 < at < len(sent) and sent[at] == "}":
+        return None if members or sent[at + 1 :].strip(_WHITESPACE) else ""
+    while 0 <= at < len(sent):
         key, after = _read_string(sent, at)
         if key is None:
             return _complete_key(sent[at:], members)
         raw = members.pop(key, None)
-        if raw is None:
-            return None
-        colon = _skip_whitespace(sent, after)
-        if colon == len(sent):
-            return f":{raw}{_append(members)}"
-        start = _skip_whitespace(sent, colon + 1)
-        end = _find_end(sent, start)
-        if sent[colon] != ":":
-            return None
-        if end is None:
-            rest = _complete_value(sent[start:], raw)
-            return None if rest is None else rest + _append(members)
-        if not _are_equal(sent[start:end], raw):
-            return None
+        end = None if raw is None else _pass_value(sent, after, raw)
+        if raw is None or end is None:
+            return None if raw is None else _complete_member(sent[after:], raw, members)
         at = _skip_whitespace(sent, end)
         if at == len(sent):
             return _append(members)
-        if sent[at] == ",":
-            at = _skip_whitespace(sent, at + 1)
-            if at == len(sent):
-                return _join(members) if members else None
-    return _join(members)
+        if sent[at] == "}":
+            return None if members or sent[at + 1 :].strip(_WHITESPACE) else ""
+        at = _skip_whitespace(sent, at + 1) if sent[at] == "," and members else -1
+    return _join(members) if at >= 0 else None
+
+
+def _pass_value(sent: str, at: int, raw: str) -> int | None:
+    """The end of the value behind a key, if it is complete and the expected one; ``at`` is the end of the key."""
+    colon = _skip_whitespace(sent, at)
+    start = _skip_whitespace(sent, colon + 1)
+    end = _find_end(sent, start) if sent[colon : colon + 1] == ":" else None
+    return end if end is not None and _are_equal(sent[start:end], raw) else None
+
+
+def _complete_member(part: str, raw: str, others: dict[str, str]) -> str | None:
+    """The rest of the arguments behind a key and the beginning of its value."""
+    part = part.lstrip(_WHITESPACE)
+    if not part:
+        return f":{raw}{_append(others)}"
+    rest = _complete_value(part[1:].lstrip(_WHITESPACE), raw) if part[0] == ":" else None
+    return None if rest is None else rest + _append(others)
 
 
 def _join(members: dict[str, str]) -> str:

@@ -25,7 +25,7 @@ REQUESTS: Final[Mapping[DefectKind, str]] = {
         " executed. Write the call again, exactly in the form that you were given, without further words."
     ),
 }
-"""What the model is told if there is no particular call to correct."""
+"""The feedback if there is no particular call to correct."""
 NOT_EXECUTED: Final = "This call was not executed, because an earlier one was wrong. Make it again afterwards."
 ACCEPTED: Final = " The calls before it were accepted: do not repeat them."
 
