@@ -1,8 +1,8 @@
 """The attempts of one exchange: what was wrong with an answer, and whether and how the model is asked again.
 
 Strategy. Only a detected defect leads to another request, and only within the limits of the settings. Each request goes
-one step further than the one before: feedback says what was wrong; only the tool that the model meant is offered; another
-dialect is used. The last request goes to the fallback model, if there is one.
+one step further than the one before: feedback says what was wrong; only the tool that the model meant is offered;
+another dialect is used. The last request goes to the fallback model, if there is one.
 """
 
 from __future__ import annotations

@@ -32,26 +32,33 @@ def extend_arguments(sent: str, corrected: str) -> str | None:
 
 def _extend(sent: str, members: dict[str, str]) -> str | None:
     """As ``extend_arguments``, with the members of the corrected arguments as JSON text."""
-    if not sent:
-        return "{" + _join(members)
-    at = _skip_whitespace(sent, 1) if sent[0] == "{" else -1
-    if 0 < at < len(sent) and sent[at] == "}":
-        return None if members or sent[at + 1 :].strip(_WHITESPACE) else ""
-    while 0 <= at < len(sent):
+    if not sent.startswith("{"):
+        return None if sent else "{" + _join(members)
+    at = _skip_whitespace(sent, 1)
+    if sent[at : at + 1] == "}":
+        return _close(sent[at:], members)
+    while at < len(sent):
         key, after = _read_string(sent, at)
         if key is None:
             return _complete_key(sent[at:], members)
         raw = members.pop(key, None)
-        end = None if raw is None else _pass_value(sent, after, raw)
-        if raw is None or end is None:
-            return None if raw is None else _complete_member(sent[after:], raw, members)
+        if raw is None:
+            return None
+        end = _pass_value(sent, after, raw)
+        if end is None:
+            return _complete_member(sent[after:], raw, members)
         at = _skip_whitespace(sent, end)
-        if at == len(sent):
-            return _append(members)
-        if sent[at] == "}":
-            return None if members or sent[at + 1 :].strip(_WHITESPACE) else ""
-        at = _skip_whitespace(sent, at + 1) if sent[at] == "," and members else -1
-    return _join(members) if at >= 0 else None
+        if sent[at : at + 1] != "," or not members:
+            return _close(sent[at:], members)
+        at = _skip_whitespace(sent, at + 1)
+    return _join(members)
+
+
+def _close(part: str, others: dict[str, str]) -> str | None:
+    """The rest of the arguments behind a complete member; ``part`` is what was sent behind it."""
+    if not part:
+        return _append(others)
+    return "" if part.rstrip(_WHITESPACE) == "}" and not others else None
 
 
 def _pass_value(sent: str, at: int, raw: str) -> int | None:
