@@ -725,5 +725,4 @@ def test_the_gateway_maps_tools_only_if_configured() -> None:
 
 def test_every_tool_set_has_tools_to_offer() -> None:
     for known in TOOLSETS.values():
-        assert set(known.taught) <= {shape.tool for shape in known.adapters}
-        assert known.find_adapter(known.taught[0]) is not None and known.find_adapter("nothing") is None
+        assert known.taught and set(known.taught) <= {shape.tool for shape in known.adapters}

@@ -9,7 +9,6 @@ from toolglot.core import errors
 from toolglot.core.errors import (
     ClientError,
     InternalError,
-    ModelError,
     ToolglotError,
     ToolSchemaError,
     UnknownModelError,
@@ -43,7 +42,6 @@ def test_the_tree_at_the_top_of_the_file_is_the_real_one() -> None:
         (UsageError("x"), 400),
         (UnknownModelError("x"), 404),
         (ToolSchemaError("t", "parameters", "x"), 400),
-        (ModelError("x"), 502),
         (UpstreamError("x"), 502),
         (InternalError("x"), 500),
     ],

@@ -24,6 +24,7 @@ GENERATED = {"packages": ("docs/ARCHITECTURE.md", package_graph), "caches": ("do
 
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 FENCE = re.compile(r"^(```+).*?^\1", re.DOTALL | re.MULTILINE)
+TARGET = re.compile(r"^([a-z][a-z-]*):.*?(?:## (.+))?$", re.MULTILINE)
 FILE = re.compile(r"`((?:src|tests|docs|bench|examples)/[\w./-]+|[\w./-]+/[\w-]+\.(?:py|toml|md))`")
 
 
@@ -83,3 +84,21 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_files_that_are_named_exist(page: Path) -> None:
     names = {name for name in FILE.findall(page.read_text("utf-8")) if not name.endswith(TO_CREATE)}
     assert [name for name in sorted(names) if not (ROOT / name).exists() and not (SOURCE / name).exists()] == []
+
+
+def test_targets_are_explained_and_listed() -> None:
+    """Every target of the Makefile has a line in ``make help``, and those that test or measure stand in the guide."""
+    makefile, guide = (ROOT / "Makefile").read_text("utf-8"), (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    targets = dict(TARGET.findall(makefile))
+    assert [name for name, meaning in targets.items() if not meaning] == []
+    phony = re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
+    assert phony is not None and set(phony[1].split()) == set(targets)
+    listed = set(re.findall(r"`make ([a-z-]+)`", guide.partition("## The test ladder")[2].partition("\nTests are")[0]))
+    assert listed == {name for name in targets if name.startswith(("test", "bench"))}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != HISTORY], ids=lambda page: page.name)
+def test_targets_that_are_named_exist(page: Path) -> None:
+    targets = dict(TARGET.findall((ROOT / "Makefile").read_text("utf-8")))
+    named = re.findall(r"(?:`| {4})make (?:-s )?([a-z][a-z-]*(?: bench-[a-z]+)*)", page.read_text("utf-8"))
+    assert {name for names in named for name in names.split()} - set(targets) == set()

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +31,7 @@ from toolglot.gateway.sessions.kept_values import (
     Value,
     decode_value,
     encode_key,
-    encode_value,
+    pack,
 )
 from toolglot.gateway.sessions.ttl_store import Lookup, TtlStore
 from toolglot.gateway.telemetry.metrics import Count, Metrics
@@ -52,7 +53,7 @@ VALUES = st.one_of(
 
 @given(VALUES)
 def test_a_value_is_read_as_it_was_written(value: Value) -> None:
-    decoded = decode_value(encode_value(value))
+    decoded = decode_value(pack(msgspec.msgpack.encode(value)))
     assert decoded is not None and decoded[0] == value and type(decoded[0]) is type(value)
 
 
@@ -64,7 +65,7 @@ def test_a_damaged_value_is_missing(noise: bytes, form: bytes) -> None:
 
 
 def test_a_compressed_value_does_not_grow_without_limit() -> None:
-    huge = encode_value(KeptAnswer(bytes(4 * kept_values.MAX_VALUE), b""))
+    huge = pack(msgspec.msgpack.encode(KeptAnswer(bytes(4 * kept_values.MAX_VALUE), b"")))
     assert len(huge) < 1 << 20 and decode_value(huge) is None
 
 

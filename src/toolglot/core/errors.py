@@ -5,7 +5,7 @@
     │   ├── ToolSchemaError            a tool definition cannot be used
     │   ├── UsageError                 an unknown option or argument
     │   ├── RequestError               a request that cannot be served
-    │   │   └── ToolResultsError       tool results that do not match the calls
+    │   │   └── ToolResultsError       a tool result that lacks a field
     │   ├── AuthenticationError        missing or unknown API key                            401
     │   ├── OriginError                possibly a cross-site request                         403
     │   ├── UnknownModelError          no upstream serves the model                          404
@@ -13,7 +13,6 @@
     │   ├── RequestSizeError           the body exceeds the limit                            413
     │   ├── HeaderSizeError            the header section exceeds the limit                  431
     │   └── RateLimitError             the key has used up its requests per minute           429
-    ├── ModelError                     the model's answer cannot be used                     502
     ├── UpstreamError                  the upstream failed                                   502
     │   ├── UpstreamResponseError      it responded with an error            its own status
     │   ├── UnreachableError           no connection to it                                   502
@@ -73,7 +72,7 @@ class RequestError(ClientError):
 
 
 class ToolResultsError(RequestError):
-    """Tool results that do not match the calls before them."""
+    """A tool result that lacks a field. Results that do not match the calls are no error: the history is healed."""
 
     code = "invalid_tool_results"
 
@@ -129,13 +128,6 @@ class RateLimitError(ClientError):
     def __init__(self, message: str, retry_after: int) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-
-
-class ModelError(ToolglotError):
-    """The model's answer cannot be used."""
-
-    status = 502
-    code = "unusable_answer"
 
 
 class UpstreamError(ToolglotError):

@@ -216,9 +216,6 @@ class ToolSet:
     adapters: tuple[ToolAdapter, ...]
     taught: tuple[str, ...]
 
-    def find_adapter(self, tool: str) -> ToolAdapter | None:
-        return next((adapter for adapter in self.adapters if adapter.tool == tool), None)
-
 
 def define_tool(name: str, description: str, properties: Mapping[str, Any], optional: Iterable[str] = ()) -> Tool:
     """A tool definition; every argument is required except ``optional`` ones."""

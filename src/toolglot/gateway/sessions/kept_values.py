@@ -77,10 +77,6 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(Value)
 
 
-def encode_value(value: object) -> bytes:
-    return pack(_ENCODER.encode(value))
-
-
 def pack(encoded: bytes) -> bytes:
     """An encoded value as it is stored: compressed if it is large."""
     if len(encoded) < COMPRESSED_FROM:
