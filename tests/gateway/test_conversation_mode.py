@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -79,6 +80,7 @@ def test_a_refused_request_changes_the_mode_of_its_conversation() -> None:
             for _ in range(3):
                 answer = await gate.ask(asked)
                 assert answer.headers["x-toolglot-mode"] == "text"
+                await asyncio.sleep(0.02)
                 asked["messages"] += [{"role": "assistant", "content": "Well"}, {"role": "user", "content": "Go on"}]
             assert ["tools" in body for body in gate.record.bodies] == [True, False, False, False]
             answer = await gate.ask({**asked, "messages": [{"role": "user", "content": "Another one"}]})

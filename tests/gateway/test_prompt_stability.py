@@ -160,8 +160,10 @@ def test_calls_without_ids_get_the_same_ones_in_every_turn() -> None:
         if before:
             check_prefix(before, body)
         before = body
-    used = [block["id"] for turn in json.loads(before)["messages"][1::2] for block in turn["content"]]
-    assert used == [f"call{number:05}" for number in range(1, 9)]
+    turns = json.loads(before)["messages"]
+    used = [block["id"] for turn in turns[1::2] for block in turn["content"]]
+    assert len(set(used)) == len(used) == 8
+    assert [block["tool_use_id"] for turn in turns[2::2] for block in turn["content"]] == used
 
 
 # -- lines that clients change -----------------------------------------------------------------------------------------

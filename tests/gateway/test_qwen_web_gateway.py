@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolglot.config import ModelSettings, Secret, Settings, Upstream
+from toolglot.config import ModelSettings, RecoverySettings, Secret, Settings, Upstream
 from toolglot.core.errors import RequestError, ToolglotError
 from toolglot.gateway.capabilities.learned import LearnedFailures
 from toolglot.gateway.capabilities.profiles import load_profiles
@@ -30,7 +30,8 @@ ASK: dict[str, Any] = {"model": "qwen3-max", "messages": [{"role": "user", "cont
 
 
 def open_exchange(body: dict[str, Any], mode: str = "") -> Exchange:
-    settings = Settings(upstreams=(UPSTREAM,), models=(ModelSettings(name="*"),))
+    once = RecoverySettings(retries=0)
+    settings = Settings(upstreams=(UPSTREAM,), models=(ModelSettings(name="*"),), recovery=once)
     capabilities = Capabilities(load_profiles(), LearnedFailures(None, 60), lambda: 0.0)
     context = GatewayContext(settings, Source(lambda: 0.0, lambda: "1"), capabilities)
     wire = all_wires()["openai_chat"]
