@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import pytest
+from support.fragments import SCALE
 from support.gbnf import Grammar
 from support.random_tools import fits, make_arguments, make_tool
 from support.xgrammar_engine import Matcher, needs_xgrammar
@@ -31,6 +32,7 @@ ELEMENTS = ("roo_xml", "anthropic_legacy")
 """Dialects in which the writer writes objects and lists as elements, and the grammar as JSON. Both are read."""
 
 TOOLS = tuple(make_tool(number, random.Random(number)) for number in range(20))
+TOOLS_PER_DIALECT = min(6 * SCALE, len(TOOLS))
 DEFINITIONS = [{"name": tool.name, "parameters": tool.parameters} for tool in TOOLS]
 FLAT_TOOLS = [
     tool
@@ -53,6 +55,11 @@ TREE: dict[str, Any] = {
         }
     },
 }
+
+
+def choose_tools(chance: random.Random, tools: Sequence[Tool] = TOOLS) -> tuple[Tool, ...]:
+    """Some of the tools; together the dialects try all of them."""
+    return tuple(chance.sample(tools, min(TOOLS_PER_DIALECT, len(tools))))
 
 
 def tag_of(dialect: str, tools: tuple[Tool, ...], *, parallel: bool = False) -> Mapping[str, Any]:
@@ -95,7 +102,7 @@ def matchers(dialect: str, tool: Tool) -> tuple[Matcher, Matcher]:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_text_of_a_tag_is_one_valid_call(dialect: str) -> None:
     chance = random.Random(dialect)
-    for tool in TOOLS:
+    for tool in choose_tools(chance):
         for _ in range(2):
             assert_reads_as(write_text(tag_of(dialect, (tool,)), chance), dialect, [tool.name])
 
@@ -114,15 +121,17 @@ def test_several_calls_are_read_one_by_one(dialect: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_engine_takes_every_tag_and_allows_the_same_texts(dialect: str) -> None:
     chance = random.Random(dialect)
-    for tool in TOOLS:
+    tools = choose_tools(chance)
+    for tool in tools:
         by_tag, by_grammar = matchers(dialect, tool)
         text = write_text(tag_of(dialect, (tool,)), chance)
         assert by_tag.accepts(text) and by_grammar.accepts(text), text
         assert not by_tag.accepts(text[: chance.randrange(len(text) - 1)]), text
         assert not by_tag.accepts(f"Well. {text}"), text
-    both = Matcher.of_tag(tag_of(dialect, TOOLS, parallel=True))
+    tag = tag_of(dialect, tools, parallel=True)
+    several = Matcher.of_tag(tag)
     for _ in range(5):
-        assert both.accepts(write_text(tag_of(dialect, TOOLS, parallel=True), chance))
+        assert several.accepts(write_text(tag, chance))
 
 
 # -- what is written is allowed ----------------------------------------------------------------------------------------
@@ -132,7 +141,7 @@ def test_the_engine_takes_every_tag_and_allows_the_same_texts(dialect: str) -> N
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_written_call_follows_tag_and_grammar(dialect: str) -> None:
     chance = random.Random(dialect)
-    for tool in FLAT_TOOLS if dialect in ELEMENTS else TOOLS:
+    for tool in choose_tools(chance, FLAT_TOOLS if dialect in ELEMENTS else TOOLS):
         by_tag, by_grammar = matchers(dialect, tool)
         for _ in range(2):
             given = json.dumps(make_arguments(dict(tool.parameters), chance), ensure_ascii=False)

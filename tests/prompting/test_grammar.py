@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.embedded import ask, needs_model
+from support.fragments import SCALE
 from support.gbnf import Grammar
 
 from toolglot import read
@@ -86,7 +87,7 @@ def test_a_dialect_without_a_grammar_returns_none() -> None:
 
 @pytest.mark.parametrize("dialect", WITH_GRAMMAR)
 def test_every_text_of_the_grammar_is_one_call_without_repairs(dialect: str) -> None:
-    for text in texts(dialect, 60):
+    for text in texts(dialect, 20 * SCALE):
         reading = read(text, define(TOOLS), dialect)
         assert [call.repairs for call in reading.calls] == [()], text
         assert (reading.rejected, reading.text.strip()) == ([], ""), text
