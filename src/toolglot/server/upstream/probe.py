@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from toolglot.config import Settings, Upstream
+from toolglot.config import RecoverySettings, Settings, Upstream
 from toolglot.core.errors import ToolglotError
 from toolglot.gateway.capabilities.profiles import Rule
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
@@ -139,7 +139,8 @@ class Probe:
         }
         source = Source(self.capabilities.now, lambda: str(next(self.numbers)))
         recorder = Telemetry().begin("probe", openai_chat.WIRE.name)
-        settings = replace(self.settings, tool_calling=tools)
+        once = RecoverySettings(retries=0)  # what the model does by itself
+        settings = replace(self.settings, tool_calling=tools, recovery=once)
         incoming = IncomingRequest(_WIRE, json.dumps(request).encode(), recorder, mode=test.mode)
         exchange = prepare(incoming, GatewayContext(settings, source, self.capabilities))
         assert isinstance(exchange, Exchange)
