@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from support.fragments import SCALE
 
 from toolglot.clients.volatile_lines import RULE_NAMES, split_changes
 from toolglot.config import ModelSettings, PromptSettings, Settings, Upstream
@@ -124,7 +125,7 @@ def check_prefix(before: bytes, after: bytes) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_tools_as_text_are_rendered_the_same_in_every_turn(dialect: str) -> None:
-    for seed in range(3):
+    for seed in range(2 * SCALE):
         talk, gateway, before = Talk(seed), Gateway(), b""
         for _ in range(5):
             body, recorder = gateway.send(talk.write("openai_chat"), "openai_chat", "text", dialect)
@@ -139,7 +140,7 @@ def test_tools_as_text_are_rendered_the_same_in_every_turn(dialect: str) -> None
 @pytest.mark.parametrize("upstream", UPSTREAM_WIRES)
 @pytest.mark.parametrize("client", sorted(client_wires()))
 def test_requests_begin_as_the_one_before_on_all_wires(client: str, upstream: str, mode: str) -> None:
-    for seed in range(4):
+    for seed in range(2 * SCALE):
         talk, gateway, before = Talk(seed), Gateway(upstream), b""
         for _ in range(5):
             body, _ = gateway.send(talk.write(client), client, mode)
