@@ -99,7 +99,8 @@ def encode_as_text(
 def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerDefect, step: Step) -> bytes:
     """The request that asks the model again, because its answer was defective. Where the upstream can hold the model to
     a call of the tool that it meant, it does; an unknown tool may have been a mistake for words."""
-    if step is Step.DIALECT and exchange.xml_session is None:
+    unparsed = defect.kind is DefectKind.UNPARSED and exchange.route.tool_mode is NATIVE
+    if (step is Step.DIALECT and exchange.xml_session is None) or unparsed:
         _change_dialect(exchange)
     route, native = exchange.route, exchange.route.tool_mode is NATIVE
     if step is Step.ONE_TOOL and exchange.xml_session is None:

@@ -12,6 +12,7 @@ Nothing here uses the network; ``server.upstream.discovery`` sends the queries.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,6 +47,8 @@ QUIRKS: Final = (
     THINKING_OR_CHOICE,
 )
 REASONING_MISSING: Final = "reasoning_missing"
+UNPARSED: Final = "unparsed"
+"""The server could not parse what its model wrote."""
 """The kind of an error that means: the server wants reasoning of earlier turns back."""
 THOUGHTS: Final = ("reasoning_content", "reasoning")
 GRAMMAR: Final = "grammar"
@@ -53,6 +56,7 @@ STRUCTURAL_TAG: Final = "structural_tag"
 JSON_SCHEMA: Final = "json_schema"
 STRUCTURED: Final = (GRAMMAR, STRUCTURAL_TAG, JSON_SCHEMA)
 MESSAGE_LENGTH: Final = 4000
+GENERATION_LENGTH: Final = 1 << 20
 """How many characters of an error's text are searched."""
 
 Facts: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -166,6 +170,8 @@ class ErrorPattern:
     kind: str
     status: tuple[int, ...]
     texts: tuple[str, ...]
+    generation: tuple[str, ...] = ()
+    """Regular expressions whose group is what the model wrote, where the error shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +226,14 @@ class Profiles:
                 return pattern.kind
         return ""
 
+    def find_generation(self, text: str) -> str:
+        """What the model wrote, if the error of a server that could not parse it shows that."""
+        for pattern in self.error_patterns:
+            for shown in pattern.generation:
+                if found := re.search(shown, text[:GENERATION_LENGTH], re.IGNORECASE):
+                    return found[1]
+        return ""
+
 
 def _names(address: str, model: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The values that globs are matched with: host, host and port; model id, its last part."""
@@ -255,6 +269,13 @@ def _texts(raw: object) -> tuple[str, ...]:
     return tuple(value.lower() for value in raw)
 
 
+def _patterns(raw: object) -> tuple[str, ...]:
+    patterns: tuple[str, ...] = tuple(raw) if isinstance(raw, list) else ()
+    if not patterns or not all(isinstance(one, str) and re.compile(one).groups == 1 for one in patterns):
+        raise ValueError(raw)
+    return patterns
+
+
 def _id_form(raw: object) -> str:
     if not isinstance(raw, str):
         raise TypeError(type(raw).__name__)
@@ -278,6 +299,7 @@ KINDS: Final[Mapping[str, Mapping[str, ValueType]]] = {
         "kind": TEXT,
         "status": ValueType("a list of numbers", _statuses),
         "texts": ValueType("a list of texts", _texts),
+        "generation": ValueType("a list of regular expressions with one group", _patterns),
     },
     "ids": {
         **dict.fromkeys(("address", "model"), NAMES),

@@ -16,7 +16,7 @@ from msgspec import Struct
 from toolglot.config import RecoverySettings
 from toolglot.config.rollout import DRY_RUN, ON, RECOVERY, Arm
 from toolglot.core.conversation import Conversation, ToolCall
-from toolglot.core.events import CallRejected, Event, Reason, Usage
+from toolglot.core.events import CallRejected, Event, Failed, Reason, Usage
 from toolglot.gateway.delivery_plan import DeliveryPlan, EventDelivery
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
@@ -45,6 +45,8 @@ class DefectKind(StrEnum):
     NEAR_MISS = "near_miss"
     EMPTY = "empty_answer"
     NARRATED = "narrated_stop"
+    UNPARSED = "unparsed_call"
+    """The server could not parse what its model wrote."""
 
 
 WORDS_ONLY: Final = (DefectKind.NARRATED, DefectKind.NEAR_MISS)
@@ -99,13 +101,16 @@ class Recovery:
         recorder: RequestRecorder,
         arm: Arm,
         on_defect: Callable[[], None],
+        read_failure: Callable[[Failed], list[Event] | None],
     ) -> None:
-        """``on_defect`` is called when a call is defective."""
+        """``on_defect`` is called when a call is defective. ``read_failure`` reads the calls in the error of a server
+        that could not parse its model's answer; None if an error means something else."""
         self.conversation = conversation
         self.settings = settings
         self.recorder = recorder
         self.arm = arm
         self.on_defect = on_defect
+        self.read_failure = read_failure
         self.attempts = 1
         self.defect: AnswerDefect | None = None
         self.delivery: RecoverableDelivery | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from toolglot.core.conversation import Tool
@@ -14,11 +14,17 @@ MAX_LISTED: Final = 20
 
 class ToolCallChecker:
     """``tools`` are those on offer, by the names that the client knows; ``others`` are further names that may be
-    called."""
+    called. ``check_rendering`` finds why a call cannot be rendered for an XML client."""
 
-    def __init__(self, tools: Mapping[str, Tool], others: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        others: Collection[str] = (),
+        check_rendering: Callable[[str, str], tuple[Defect, ...]] | None = None,
+    ) -> None:
         self.tools = tools
         self.others = others
+        self.check_rendering = check_rendering
 
     def knows(self, name: str) -> bool:
         return name in self.tools or name in self.others
@@ -27,7 +33,8 @@ class ToolCallChecker:
         """What is wrong with a complete call; empty if nothing is."""
         tool = self.tools.get(name)
         if tool is not None:
-            return find_argument_defects(tool, arguments)
+            defects = find_argument_defects(tool, arguments)
+            return self.check_rendering(name, arguments) if self.check_rendering and not defects else defects
         if name in self.others:
             return ()
         known = ", ".join([*self.tools][:MAX_LISTED])

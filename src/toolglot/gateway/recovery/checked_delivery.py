@@ -154,7 +154,7 @@ class CheckedDelivery:
         """Held calls, and what came after the first of them."""
         self.tail: list[Event] | None = None
         self.waiting_text: list[str] = []
-        self.recovered = False
+        self.recovered = self.is_unparsed = False
 
     def begin_attempt(self, reader: Reader | None, plan: DeliveryPlan) -> None:
         """The model was asked again; its next answer goes on here."""
@@ -187,6 +187,8 @@ class CheckedDelivery:
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client receives for these events of the upstream."""
         events = events if isinstance(events, list) else list(events)
+        if events and type(events[-1]) is Failed:
+            events = [*events[:-1], *self.read_failure(events[-1])]
         for event in events:
             if type(event) is TextDelta:
                 self.texts.append(event.text)
@@ -200,6 +202,12 @@ class CheckedDelivery:
         for event in delivered:
             self.accept(event, out)
         return out
+
+    def read_failure(self, event: Failed) -> list[Event]:
+        """The failure, or the calls in it, if the server could not parse what its model wrote."""
+        read = self.recovery.read_failure(event)
+        self.is_unparsed = read is not None
+        return read or [event]
 
     def accept(self, event: Event, out: list[Event]) -> None:
         match event:
@@ -347,11 +355,16 @@ class CheckedDelivery:
         """A call was rejected. The text that it was follows, unless the receiver decides what becomes of it."""
         if call is not None and not event.dialect:
             event = replace(event, raw=call.arguments, tool=call.event.name)
-        if event.reason in DEFECTIVE and not (event.reason is Reason.TRUNCATED and self.reported == "length"):
+        if event.reason in DEFECTIVE and not self.is_cut_by_limit(event):
             self.note_rejected(call, event)
         if self.plan.reports_rejected and self.first_defect is None:
             shown: Event = call.event if call is not None and not event.dialect else replace(event, index=None)
             out.append(shown) if self.tail is None else self.tail.append(shown)
+
+    def is_cut_by_limit(self, event: CallRejected) -> bool:
+        """Whether the token limit has cut this call. Decoders leave a native call open then; they reject one whose end
+        is missing although the upstream has ended it."""
+        return event.reason is Reason.TRUNCATED and bool(event.dialect) and self.reported == "length"
 
     def note_rejected(self, call: _Call | None, event: CallRejected) -> None:
         """The model can write a better call than this one."""
@@ -396,7 +409,7 @@ class CheckedDelivery:
             unknown = self.rejected[0].reason is Reason.UNKNOWN_TOOL
             return DefectKind.UNKNOWN if unknown else DefectKind.INVALID if self.has_invalid else DefectKind.REJECTED
         if isinstance(event, Failed):
-            return FAILURES.get(event.kind)
+            return FAILURES.get(event.kind) or (DefectKind.UNPARSED if self.is_unparsed else None)
         if self.started or self.recorder.calls or event.reason in FINAL_REASONS:
             return None
         if self.delivery.has_near_miss:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from toolglot.config.recovery_settings import HOLD_ALWAYS, HOLD_NEVER
 from toolglot.config.rollout import DRY_RUN, ON, RECOVERY
 from toolglot.core.conversation import Conversation
-from toolglot.core.events import CallRejected
+from toolglot.core.events import CallRejected, Event, Failed, Finished, TextDelta
+from toolglot.core.schema.toolset import compile_tools
+from toolglot.gateway.capabilities.profiles import UNPARSED
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.recovery.attempts import Recovery
 from toolglot.gateway.recovery.call_checker import ToolCallChecker
@@ -17,6 +19,7 @@ from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
 from toolglot.gateway.routing import NATIVE, RELAY
 from toolglot.prompting.feedback import write_feedback
 from toolglot.reading.narrated_stops import announces_action, wants_action
+from toolglot.reading.reader import read
 
 if TYPE_CHECKING:
     from toolglot.gateway.exchange import Exchange
@@ -32,7 +35,23 @@ def prepare_recovery(exchange: Exchange, conversation: Conversation) -> Recovery
     if arm not in (ON, DRY_RUN):
         return None
     defects, model = exchange.context.capabilities.recent_defects, (route.upstream.base_url, route.model.model)
-    return Recovery(conversation, settings, exchange.recorder, arm, partial(defects.note, *model))
+    on_defect, read = partial(defects.note, *model), partial(read_failure, exchange)
+    return Recovery(conversation, settings, exchange.recorder, arm, on_defect, read)
+
+
+def read_failure(exchange: Exchange, failure: Failed) -> list[Event] | None:
+    """The events of the calls in the error of a server that could not parse what its model wrote; empty if there are no
+    readable ones. None if the error means something else."""
+    profiles = exchange.context.capabilities.profiles
+    if profiles.classify_error(f"{failure.kind} {failure.message}") != UNPARSED:
+        return None
+    written = profiles.find_generation(failure.message)
+    tools = compile_tools(exchange.tools, ())
+    reading = read(written, tools, unknown_tools="reject") if written else None
+    if reading is None or not reading.calls or reading.rejected or reading.text.strip():
+        return []
+    exchange.recorder.notes.append("the call was read from the error of the upstream, which could not parse it")
+    return [TextDelta(written), Finished("stop")]
 
 
 def holds_calls(exchange: Exchange) -> bool:
@@ -45,7 +64,7 @@ def holds_calls(exchange: Exchange) -> bool:
 
 def open_recovery(exchange: Exchange, recovery: Recovery, delivery: Delivery) -> CheckedDelivery:
     """The delivery of an answer that may need several attempts."""
-    names = exchange.names
+    names, session = exchange.names, exchange.xml_session
     tools = {names.get(tool.name, tool.name): tool for tool in exchange.tools}
     others = (*exchange.route.supported, *exchange.client_request.special_tools)
     messages = recovery.conversation.messages
@@ -53,7 +72,8 @@ def open_recovery(exchange: Exchange, recovery: Recovery, delivery: Delivery) ->
     def announces(text: str) -> bool:
         return announces_action(text) and wants_action(messages)
 
-    checker = ToolCallChecker(tools, others)
+    rendering = session.find_call_defects if session is not None and exchange.mapping is None else None
+    checker = ToolCallChecker(tools, others, rendering)
     return CheckedDelivery(delivery, recovery, checker, announces, holds=holds_calls(exchange))
 
 

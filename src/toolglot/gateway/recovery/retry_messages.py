@@ -20,6 +20,10 @@ REQUESTS: Final[Mapping[DefectKind, str]] = {
     DefectKind.EMPTY: (
         "Your last answer was empty. Go on: make the next tool call, or if nothing is left to do, say so in words."
     ),
+    DefectKind.UNPARSED: (
+        "Your tool call could not be read, and nothing was executed. Make the call again, exactly in the form that you"
+        " were given, without further words."
+    ),
     DefectKind.NEAR_MISS: (
         "Your answer contains something that looks like a tool call, but it cannot be read as one, and nothing was"
         " executed. Write the call again, exactly in the form that you were given, without further words."
@@ -60,7 +64,9 @@ def _make_results(calls: tuple[ToolCall, ...], feedback: str) -> tuple[Message, 
 def append_messages(messages: tuple[Message, ...], more: tuple[Message, ...]) -> tuple[Message, ...]:
     """The messages with more behind them. A user message joins the one before it, because many chat templates require
     alternating roles."""
-    if messages and more and messages[-1].role == more[0].role == "user":
-        joined = Message("user", (*messages[-1].parts, Text("\n\n"), *more[0].parts))
-        return *messages[:-1], joined, *more[1:]
-    return *messages, *more
+    if not messages or not more or not messages[-1].role == more[0].role == "user":
+        return *messages, *more
+    *parts, last = messages[-1].parts or (Text(""),)
+    text = more[0].text
+    joined = (Text(f"{last.text}\n\n{text}"),) if isinstance(last, Text) else (last, Text(text))
+    return *messages[:-1], Message("user", (*parts, *joined)), *more[1:]
