@@ -37,6 +37,8 @@ SIGNED_CALLS: Final = "signed_calls"
 REASONING_RETURNED: Final = "reasoning_returned"
 STREAM_ONLY: Final = "stream_only"
 THINKING_OR_CHOICE: Final = "thinking_or_choice"
+DEFECTIVE_CALLS: Final = "defective_calls"
+"""The model makes many defective calls: they are checked before they are sent (``recovery.hold_calls``)."""
 QUIRKS: Final = (
     STRIPS_SPECIAL_TOKENS,
     NAMED_CHOICE_IS_AUTO,
@@ -45,19 +47,21 @@ QUIRKS: Final = (
     REASONING_RETURNED,
     STREAM_ONLY,
     THINKING_OR_CHOICE,
+    DEFECTIVE_CALLS,
 )
 REASONING_MISSING: Final = "reasoning_missing"
-UNPARSED: Final = "unparsed"
-"""The server could not parse what its model wrote."""
 """The kind of an error that means: the server wants reasoning of earlier turns back."""
+UNPARSED: Final = "unparsed"
+"""The kind of an error that means: the server could not parse what its model wrote."""
 THOUGHTS: Final = ("reasoning_content", "reasoning")
 GRAMMAR: Final = "grammar"
 STRUCTURAL_TAG: Final = "structural_tag"
 JSON_SCHEMA: Final = "json_schema"
 STRUCTURED: Final = (GRAMMAR, STRUCTURAL_TAG, JSON_SCHEMA)
 MESSAGE_LENGTH: Final = 4000
-GENERATION_LENGTH: Final = 1 << 20
 """How many characters of an error's text are searched."""
+GENERATION_LENGTH: Final = 1 << 20
+"""How many characters of an error's text are searched for what the model wrote."""
 
 Facts: TypeAlias = Mapping[str, tuple[str, ...]]
 Row = TypeVar("Row")

@@ -1,8 +1,8 @@
 """The attempts of one exchange: what was wrong with an answer, and whether and how the model is asked again.
 
 Strategy. Only a detected defect leads to another request, and only within the limits of the settings. Each request goes
-one step further than the one before: feedback says what was wrong; only the tool that the model meant is offered; another
-dialect is used. The last request goes to the fallback model, if there is one.
+one step further than the one before: feedback says what was wrong; only the tool that the model meant is offered;
+another dialect is used. The last request goes to the fallback model, if there is one.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class DefectKind(StrEnum):
     NEAR_MISS = "near_miss"
     EMPTY = "empty_answer"
     NARRATED = "narrated_stop"
+    CUT = "cut_answer"
     UNPARSED = "unparsed_call"
     """The server could not parse what its model wrote."""
 
@@ -85,7 +86,7 @@ STEPS: Final = (Step.FEEDBACK, Step.ONE_TOOL, Step.DIALECT)
 class RecoverableDelivery(EventDelivery, Protocol):
     """A delivery that goes on with the next attempt. ``settle`` ends it with the first one."""
 
-    def begin_attempt(self, reader: Reader | None, plan: DeliveryPlan) -> None: ...
+    def begin_attempt(self, reader: Reader | None, plan: DeliveryPlan) -> bool: ...
 
     def settle(self) -> list[Event]: ...
 

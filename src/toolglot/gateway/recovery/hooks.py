@@ -11,7 +11,7 @@ from toolglot.config.rollout import DRY_RUN, ON, RECOVERY
 from toolglot.core.conversation import Conversation
 from toolglot.core.events import CallRejected, Event, Failed, Finished, TextDelta
 from toolglot.core.schema.toolset import compile_tools
-from toolglot.gateway.capabilities.profiles import UNPARSED
+from toolglot.gateway.capabilities.profiles import DEFECTIVE_CALLS, UNPARSED
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.recovery.attempts import Recovery
 from toolglot.gateway.recovery.call_checker import ToolCallChecker
@@ -59,6 +59,8 @@ def holds_calls(exchange: Exchange) -> bool:
     hold, route = exchange.settings.recovery.hold_calls, exchange.route
     if hold in (HOLD_ALWAYS, HOLD_NEVER):
         return hold == HOLD_ALWAYS
+    if route.upstream.coached or (route.rule is not None and DEFECTIVE_CALLS in route.rule.quirks):
+        return True
     return exchange.context.capabilities.recent_defects.has(route.upstream.base_url, route.model.model)
 
 

@@ -20,6 +20,10 @@ REQUESTS: Final[Mapping[DefectKind, str]] = {
     DefectKind.EMPTY: (
         "Your last answer was empty. Go on: make the next tool call, or if nothing is left to do, say so in words."
     ),
+    DefectKind.CUT: (
+        "Your answer was cut off. Go on exactly where it stops, with the next character. Repeat nothing and add no"
+        " other words."
+    ),
     DefectKind.UNPARSED: (
         "Your tool call could not be read, and nothing was executed. Make the call again, exactly in the form that you"
         " were given, without further words."
@@ -44,7 +48,7 @@ def make_retry_messages(
     )
     if defect.accepted:
         feedback += ACCEPTED
-    text = defect.text.strip()
+    text = defect.text if defect.kind is DefectKind.CUT else defect.text.strip()
     parts: list[Part] = [Text(text)] if text else []
     if dialect is None and defect.calls:
         return Message("assistant", (*parts, *defect.calls)), *_make_results(defect.calls, feedback)
