@@ -63,6 +63,7 @@ FAILURES: Final = {
 """Failures of an answer that another attempt may avoid, by their codes."""
 FINAL_REASONS: Final = ("length", "content_filter")
 """Finish reasons of answers that the model would not end differently."""
+ENDS: Final = (Finished, Failed)
 COPIED: Final = Defect(
     reason=Reason.INVALID_VALUE, where="arguments", found="a placeholder of the example", expected="a value of its own"
 )
@@ -188,8 +189,12 @@ class CheckedDelivery:
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client receives for these events of the upstream."""
-        taken = self.input.take(events if isinstance(events, list) else list(events))
-        if not self.recovery.settings.continue_cut or self.input.reported != "length":
+        source, taken = self.input, events if isinstance(events, list) else list(events)
+        if source.beginning is None and taken and type(taken[-1]) not in ENDS:
+            source.texts += [event.text for event in taken if type(event) is TextDelta]
+            return self.process(taken)
+        taken = source.take(taken)
+        if not self.recovery.settings.continue_cut or source.reported != "length":
             return self.process(taken)
         *before, last = taken
         out = self.process(before)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from toolglot.config.recovery_settings import HOLD_ALWAYS, HOLD_NEVER
 from toolglot.config.rollout import DRY_RUN, ON, RECOVERY
-from toolglot.core.conversation import Conversation
-from toolglot.core.events import CallRejected, Event, Failed, Finished, TextDelta
+from toolglot.core.conversation import Conversation, Tool
+from toolglot.core.events import CallRejected, Defect, Event, Failed, Finished, Reason, TextDelta
 from toolglot.core.schema.toolset import compile_tools
+from toolglot.core.schema.validation import find_argument_defects
 from toolglot.gateway.capabilities.profiles import DEFECTIVE_CALLS, UNPARSED
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.recovery.attempts import Recovery
-from toolglot.gateway.recovery.call_checker import ToolCallChecker
 from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
 from toolglot.gateway.routing import NATIVE, RELAY
 from toolglot.prompting.feedback import write_feedback
@@ -23,6 +23,9 @@ from toolglot.reading.reader import read
 
 if TYPE_CHECKING:
     from toolglot.gateway.exchange import Exchange
+
+MAX_LISTED: Final = 20
+"""How many known tools the defect of an unknown one names."""
 
 
 def prepare_recovery(exchange: Exchange, conversation: Conversation) -> Recovery | None:
@@ -85,3 +88,35 @@ def explain_to_client(exchange: Exchange) -> Callable[[list[CallRejected]], str]
         return None
     dialect = None if exchange.route.tool_mode is NATIVE else exchange.route.dialect
     return lambda rejected: write_feedback(rejected, exchange.tools, dialect)
+
+
+class ToolCallChecker:
+    """Checks complete calls against the tools on offer.
+
+    ``tools`` are those on offer, by the names that the client knows; ``others`` are further names that may be called.
+    ``check_rendering`` finds why a call cannot be rendered for an XML client.
+    """
+
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        others: Collection[str] = (),
+        check_rendering: Callable[[str, str], tuple[Defect, ...]] | None = None,
+    ) -> None:
+        self.tools = tools
+        self.others = others
+        self.check_rendering = check_rendering
+
+    def knows(self, name: str) -> bool:
+        return name in self.tools or name in self.others
+
+    def find_defects(self, name: str, arguments: str) -> tuple[Defect, ...]:
+        """What is wrong with a complete call; empty if nothing is."""
+        tool = self.tools.get(name)
+        if tool is not None:
+            defects = find_argument_defects(tool, arguments)
+            return self.check_rendering(name, arguments) if self.check_rendering and not defects else defects
+        if name in self.others:
+            return ()
+        known = ", ".join([*self.tools][:MAX_LISTED])
+        return (Defect(reason=Reason.UNKNOWN_TOOL, where="tool", found=repr(name), expected=f"one of {known}"),)
