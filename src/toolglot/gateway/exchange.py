@@ -203,6 +203,15 @@ class Exchange(Struct, eq=False):
         _drop_messages(self)
         return True
 
+    def is_unparsed(self, error: ToolglotError) -> bool:
+        """Whether the upstream could not parse what its model wrote, and recovery can deal with that: the error shows a
+        readable call, or the request is not sent as text anyway."""
+        recovery = self.recovery
+        if recovery is None or recovery.attempts > 1:
+            return False
+        read = recovery.read_failure(Failed(error.code, error.message))
+        return bool(read) or (read is not None and not self.may_ask_again(error))
+
     def ask_again(self) -> None:
         """Encode the request again, with what was wrong with the answer."""
         assert self.recovery is not None

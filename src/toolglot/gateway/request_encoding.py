@@ -32,6 +32,7 @@ from toolglot.wires.translation import rename_tools
 if TYPE_CHECKING:
     from toolglot.gateway.exchange import Exchange
 
+PAST_ROLES: Final = ("assistant", "tool")
 OTHER_DIALECT: Final = "hermes"
 SECOND_DIALECT: Final = "qwen3_coder"
 """The dialects that a model is asked to use if it cannot write its own."""
@@ -99,7 +100,8 @@ def encode_as_text(
 def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerDefect, step: Step) -> bytes:
     """The request that asks the model again, because its answer was defective. Where the upstream can hold the model to
     a call of the tool that it meant, it does; an unknown tool may have been a mistake for words."""
-    if step is Step.DIALECT and exchange.xml_session is None:
+    unparsed = defect.kind is DefectKind.UNPARSED and exchange.route.tool_mode is NATIVE
+    if (step is Step.DIALECT and exchange.xml_session is None) or unparsed:
         _change_dialect(exchange)
     route, native = exchange.route, exchange.route.tool_mode is NATIVE
     if step is Step.ONE_TOOL and exchange.xml_session is None:
@@ -209,21 +211,27 @@ def _list_readable(exchange: Exchange, sent: tuple[Tool, ...]) -> tuple[Tool, ..
 
 def _heal(exchange: Exchange, conversation: Conversation) -> Conversation:
     """The conversation with a healed history, what recovery tells the model, and mapped tools if there is a mapping."""
-    healed = _heal_messages(exchange, conversation)
-    exchange.recorder.notes += healed.notes
-    messages = annotate(healed.messages, _find_annotations(exchange, healed.messages))
-    if messages != conversation.messages:
-        conversation = replace(conversation, messages=messages)
+    if _has_past(conversation):
+        healed = _heal_messages(exchange, conversation)
+        exchange.recorder.notes += healed.notes
+        messages = annotate(healed.messages, _find_annotations(exchange, healed.messages))
+        if messages != conversation.messages:
+            conversation = replace(conversation, messages=messages)
     if exchange.mapping:
         conversation = exchange.mapping.map_request(conversation, exchange.recorder.notes)
         exchange.choice = conversation.choice
     return conversation
 
 
+def _has_past(conversation: Conversation) -> bool:
+    """Whether there may be calls and results of earlier turns."""
+    return any([message.role in PAST_ROLES for message in conversation.messages])
+
+
 def _heal_if_broken(exchange: Exchange, conversation: Conversation) -> Conversation:
     """The conversation with a healed history, and with what recovery tells the model now; the same object if the
     client's own bytes will do. A request that refers to stored turns does not show whether these have calls."""
-    if exchange.client_request.same_wire_only is not None:
+    if exchange.client_request.same_wire_only is not None or not _has_past(conversation):
         return conversation
     healed = _heal_messages(exchange, conversation)
     last = find_last_turn(healed.messages)

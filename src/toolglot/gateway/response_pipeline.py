@@ -98,6 +98,19 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     return exchange.wire.encode_response(complete, make_identity(exchange), exchange.client_request)
 
 
+def reply_to_failure(exchange: Exchange, error: ToolglotError) -> bytes:
+    """The whole response to an error of the upstream that may be its parser's, empty if the model has to be asked
+    again. Raises: the error, if it is not."""
+    assert exchange.recovery is not None
+    exchange.recovery.delivered += open_delivery(exchange, streamed=False).deliver([Failed(error.code, error.message)])
+    if exchange.asks_again:
+        return b""
+    if isinstance(exchange.recovery.delivered[-1], Failed):
+        raise error
+    complete = _complete(exchange, exchange.recovery.delivered)
+    return exchange.wire.encode_response(complete, make_identity(exchange), exchange.client_request)
+
+
 def settle_whole(exchange: Exchange) -> bytes:
     """The whole response if the model could not be asked again. Raises: ToolglotError if there is no answer."""
     assert exchange.recovery is not None

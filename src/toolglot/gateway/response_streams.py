@@ -110,6 +110,13 @@ class TranslatedStream:
             self.encoder.resume(passthrough.position)
         return passthrough.unsent
 
+    def convert_failure(self, error: ToolglotError) -> bytes:
+        """Convert an error that may be that of the server's parser. Raises: the error, if it is not."""
+        delivered = self.deliver([Failed(error.code, error.message)])
+        if delivered and isinstance(delivered[-1], Failed):
+            raise error
+        return escape_line_breaks(self.encoder.write([*self.end_passthrough(), *delivered]))
+
     def convert_whole(self, body: bytes) -> bytes:
         """Convert a whole body although a stream was requested. Raises ToolglotError if it is no answer."""
         exchange = self.exchange

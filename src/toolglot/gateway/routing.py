@@ -45,7 +45,7 @@ from toolglot.gateway.capabilities.profiles import (
     Rule,
 )
 from toolglot.gateway.capabilities.workarounds import quirk_fields
-from toolglot.gateway.recovery.recent_defects import RecentDefects
+from toolglot.gateway.recovery.attempts import RecentDefects
 from toolglot.gateway.sessions.conversation_state import MEMORY_BYTES, ConversationMode, ConversationState
 from toolglot.gateway.sessions.ttl_store import TtlStore
 from toolglot.gateway.telemetry.records import SHELL_DIALECT, RequestRecorder

@@ -67,13 +67,15 @@ class XmlDelivery:
         """Show the events, with calls out of their fences, to a dry run as well."""
         self.delivery.set_observer(observer)
 
-    def begin_attempt(self, reader: Reader | None, plan: DeliveryPlan) -> None:
-        """The model was asked again; its next answer goes on here."""
+    def begin_attempt(self, reader: Reader | None, plan: DeliveryPlan) -> bool:
+        """The model was asked again; its next answer goes on here. Returns False if it goes on with a cut answer."""
         assert isinstance(self.delivery, CheckedDelivery)
         self.plan = replace(plan, streamed=False, reports_rejected=True)
-        self.delivery.begin_attempt(reader, self.plan)
-        self.fences = FencedCalls(self.renderer.client)
-        self.calls, self.over = [], False
+        begins = self.delivery.begin_attempt(reader, self.plan)
+        if begins:
+            self.fences = FencedCalls(self.renderer.client)
+            self.calls, self.over = [], False
+        return begins
 
     def settle(self) -> list[Event]:
         """No attempt has succeeded: the end of the first answer, which stands."""

@@ -161,6 +161,11 @@ class Reader:
         next(self._steps, None)
         return self._buffer.drain()
 
+    @property
+    def is_inside_call(self) -> bool:
+        """Whether the text so far ends inside of what may be a call."""
+        return self._source.is_kept
+
     def emit_all_as_text(self, source: str) -> list[Event]:
         """Return as text all that was not emitted as text or reasoning so far, calls included.
 

@@ -256,7 +256,7 @@ class Gateway:
                     continue
                 if not exchange.asks_again:
                     return response
-                await offload.run(exchange.is_large, exchange.ask_again)
+                await offload.run(True, exchange.ask_again)  # feedback on a hostile answer takes a while
                 responder.begin_attempt()
         except ToolglotError as error:
             responder.fail(error)

@@ -50,7 +50,7 @@ class Responder:
         if 300 <= response.status < 400:
             raise UpstreamError(f"The upstream answered with status {response.status}: it may have moved.")
         if response.status >= 400:
-            raise self.decode_refusal(response, await response.read())
+            return await self.answer_refusal(self.decode_refusal(response, await response.read()))
         chat = self.exchange.upstream_wire.chat
         if chat is not None and not await response.is_streamed(self.exchange.upstream_wire.stream_type):
             error = chat.read_error(await response.read())
@@ -63,6 +63,19 @@ class Responder:
             await self.stream_body(response)
         else:
             await self.answer_stream_from_whole(response)
+        return None
+
+    async def answer_refusal(self, error: UpstreamResponseError) -> Response | None:
+        """Answer an error of the upstream, if it could not parse what its model wrote. Raises: any other error."""
+        exchange = self.exchange
+        if not exchange.is_unparsed(error):
+            raise error
+        if not exchange.streamed:
+            out = answers.reply_to_failure(exchange, error)
+            return None if exchange.asks_again else self.respond(out)
+        stream = self.open_stream()
+        assert isinstance(stream, TranslatedStream)
+        await self.end_unless_asked_again(stream.convert_failure(error))
         return None
 
     def decode_refusal(self, response: UpstreamResponse, body: bytes) -> UpstreamResponseError:

@@ -319,7 +319,7 @@ def send_nothing(planned: PlannedAnswer) -> DefectiveAnswer:
 
 def announce(planned: PlannedAnswer) -> DefectiveAnswer:
     """the answer announces the call and stops"""
-    text = f"{planned.clean.text.rstrip()} {planned.random.choice(ANNOUNCEMENTS)}".lstrip()
+    text = f"{planned.clean.text.rstrip()}\n\n{planned.random.choice(ANNOUNCEMENTS)}".lstrip()
     return RenderedAnswer(text, reasoning=planned.clean.reasoning, finish="stop")
 
 

@@ -300,3 +300,33 @@ def test_the_steps_end_with_one_tool_and_another_dialect(streamed: bool) -> None
     assert [one.error for one in exchange.recorder.attempts] == ["invalid_arguments"] * 3 or all(
         one.error in ("invalid_arguments", "rejected_call") for one in exchange.recorder.attempts
     )
+
+
+# -- answers that were cut ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("overlap", [0, 12])
+@pytest.mark.parametrize(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@STREAMED
+def test_a_cut_call_is_continued_if_the_settings_say_so(
+    client: str, upstream: str, streamed: bool, overlap: int
+) -> None:
+    whole = f"I write.\n{hermes('write_file', GOOD)}"
+    for cut in (40, 70, len(whole) - 20):
+        line, exchange = ask(client, upstream, "text", streamed, recovery_continue_cut="true")
+        attempts = [written(whole[:cut], "length"), written(whole[cut - overlap :])]
+        events, requests = line.answer_in_turn(exchange, attempts)
+        text, calls, reason = sum_up(events)
+        assert (text.strip(), calls, reason) == ("I write.", [("write_file", GOOD)], "tool_calls")
+        assert len(requests) == 1
+        assert requests[0].messages[-2].text == whole[:cut]
+
+
+@STREAMED
+def test_a_call_that_stays_cut_is_never_made(streamed: bool) -> None:
+    whole = hermes("write_file", GOOD)
+    line, exchange = ask("openai_chat", "openai_chat", "text", streamed, recovery_continue_cut="true")
+    attempts = [written(whole[:60], "length"), written(whole[60:70], "length")]
+    events, requests = line.answer_in_turn(exchange, attempts)
+    assert sum_up(events)[1:] == ([], "length")
+    assert len(requests) == 1

@@ -30,6 +30,7 @@ from toolglot.clients.xml.response_renderer import ResponseRenderer
 from toolglot.clients.xml.tool_definitions import ToolDefinitions, define_lenient_tools, define_tools
 from toolglot.clients.xml.verbatim_calls import VerbatimCalls
 from toolglot.core.conversation import Conversation, Text, Tool, ToolChoice
+from toolglot.core.events import Defect
 
 CACHED_CONTEXTS: Final = 64
 _VALUE_KINDS: Final = {
@@ -81,7 +82,11 @@ class XmlSession:
 
     def check_call(self, name: str, arguments: str) -> str:
         """Why a call cannot be rendered for the client; an empty string if it can."""
-        return "; ".join(map(str, render_call(self.context.client, self.model, name, arguments).defects))
+        return "; ".join(map(str, self.find_call_defects(name, arguments)))
+
+    def find_call_defects(self, name: str, arguments: str) -> tuple[Defect, ...]:
+        """Why a call cannot be rendered for the client; empty if it can."""
+        return render_call(self.context.client, self.model, name, arguments).defects
 
     def describe(self) -> str:
         documented = len(self.context.prompt.documents)

@@ -12,6 +12,7 @@ Nothing here uses the network; ``server.upstream.discovery`` sends the queries.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,8 @@ SIGNED_CALLS: Final = "signed_calls"
 REASONING_RETURNED: Final = "reasoning_returned"
 STREAM_ONLY: Final = "stream_only"
 THINKING_OR_CHOICE: Final = "thinking_or_choice"
+DEFECTIVE_CALLS: Final = "defective_calls"
+"""The model makes many defective calls: they are checked before they are sent (``recovery.hold_calls``)."""
 QUIRKS: Final = (
     STRIPS_SPECIAL_TOKENS,
     NAMED_CHOICE_IS_AUTO,
@@ -44,9 +47,12 @@ QUIRKS: Final = (
     REASONING_RETURNED,
     STREAM_ONLY,
     THINKING_OR_CHOICE,
+    DEFECTIVE_CALLS,
 )
 REASONING_MISSING: Final = "reasoning_missing"
 """The kind of an error that means: the server wants reasoning of earlier turns back."""
+UNPARSED: Final = "unparsed"
+"""The kind of an error that means: the server could not parse what its model wrote."""
 THOUGHTS: Final = ("reasoning_content", "reasoning")
 GRAMMAR: Final = "grammar"
 STRUCTURAL_TAG: Final = "structural_tag"
@@ -54,6 +60,8 @@ JSON_SCHEMA: Final = "json_schema"
 STRUCTURED: Final = (GRAMMAR, STRUCTURAL_TAG, JSON_SCHEMA)
 MESSAGE_LENGTH: Final = 4000
 """How many characters of an error's text are searched."""
+GENERATION_LENGTH: Final = 1 << 20
+"""How many characters of an error's text are searched for what the model wrote."""
 
 Facts: TypeAlias = Mapping[str, tuple[str, ...]]
 Row = TypeVar("Row")
@@ -166,6 +174,8 @@ class ErrorPattern:
     kind: str
     status: tuple[int, ...]
     texts: tuple[str, ...]
+    generation: tuple[str, ...] = ()
+    """Regular expressions whose group is what the model wrote, where the error shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +230,14 @@ class Profiles:
                 return pattern.kind
         return ""
 
+    def find_generation(self, text: str) -> str:
+        """What the model wrote, if the error of a server that could not parse it shows that."""
+        for pattern in self.error_patterns:
+            for shown in pattern.generation:
+                if found := re.search(shown, text[:GENERATION_LENGTH], re.IGNORECASE):
+                    return found[1]
+        return ""
+
 
 def _names(address: str, model: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The values that globs are matched with: host, host and port; model id, its last part."""
@@ -255,6 +273,13 @@ def _texts(raw: object) -> tuple[str, ...]:
     return tuple(value.lower() for value in raw)
 
 
+def _patterns(raw: object) -> tuple[str, ...]:
+    patterns: tuple[str, ...] = tuple(raw) if isinstance(raw, list) else ()
+    if not patterns or not all(isinstance(one, str) and re.compile(one).groups == 1 for one in patterns):
+        raise ValueError(raw)
+    return patterns
+
+
 def _id_form(raw: object) -> str:
     if not isinstance(raw, str):
         raise TypeError(type(raw).__name__)
@@ -278,6 +303,7 @@ KINDS: Final[Mapping[str, Mapping[str, ValueType]]] = {
         "kind": TEXT,
         "status": ValueType("a list of numbers", _statuses),
         "texts": ValueType("a list of texts", _texts),
+        "generation": ValueType("a list of regular expressions with one group", _patterns),
     },
     "ids": {
         **dict.fromkeys(("address", "model"), NAMES),

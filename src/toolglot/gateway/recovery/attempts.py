@@ -16,10 +16,14 @@ from msgspec import Struct
 from toolglot.config import RecoverySettings
 from toolglot.config.rollout import DRY_RUN, ON, RECOVERY, Arm
 from toolglot.core.conversation import Conversation, ToolCall
-from toolglot.core.events import CallRejected, Event, Reason, Usage
+from toolglot.core.events import CallRejected, Event, Failed, Reason, Usage
 from toolglot.gateway.delivery_plan import DeliveryPlan, EventDelivery
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
+
+RECENT_SECONDS: Final = 3600.0
+"""How long a model's calls are held after a defective one."""
+MAX_RECENT: Final = 1000
 
 DEFECTIVE: Final = frozenset(
     {
@@ -45,6 +49,9 @@ class DefectKind(StrEnum):
     NEAR_MISS = "near_miss"
     EMPTY = "empty_answer"
     NARRATED = "narrated_stop"
+    CUT = "cut_answer"
+    UNPARSED = "unparsed_call"
+    """The server could not parse what its model wrote."""
 
 
 WORDS_ONLY: Final = (DefectKind.NARRATED, DefectKind.NEAR_MISS)
@@ -80,10 +87,29 @@ class Step(StrEnum):
 STEPS: Final = (Step.FEEDBACK, Step.ONE_TOOL, Step.DIALECT)
 
 
+class RecentDefects:
+    """The models that have recently made a defective call, so that their next calls are checked before they are
+    sent."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now = now
+        self.until: dict[tuple[str, str], float] = {}
+
+    def note(self, address: str, model: str) -> None:
+        self.until.pop((address, model), None)
+        self.until[address, model] = self.now() + RECENT_SECONDS
+        if len(self.until) > MAX_RECENT:
+            del self.until[next(iter(self.until))]
+
+    def has(self, address: str, model: str) -> bool:
+        until = self.until.get((address, model))
+        return until is not None and self.now() < until
+
+
 class RecoverableDelivery(EventDelivery, Protocol):
     """A delivery that goes on with the next attempt. ``settle`` ends it with the first one."""
 
-    def begin_attempt(self, reader: Reader | None, plan: DeliveryPlan) -> None: ...
+    def begin_attempt(self, reader: Reader | None, plan: DeliveryPlan) -> bool: ...
 
     def settle(self) -> list[Event]: ...
 
@@ -99,13 +125,16 @@ class Recovery:
         recorder: RequestRecorder,
         arm: Arm,
         on_defect: Callable[[], None],
+        read_failure: Callable[[Failed], list[Event] | None],
     ) -> None:
-        """``on_defect`` is called when a call is defective."""
+        """``on_defect`` is called when a call is defective. ``read_failure`` reads the calls in the error of a server
+        that could not parse its model's answer; None if an error means something else."""
         self.conversation = conversation
         self.settings = settings
         self.recorder = recorder
         self.arm = arm
         self.on_defect = on_defect
+        self.read_failure = read_failure
         self.attempts = 1
         self.defect: AnswerDefect | None = None
         self.delivery: RecoverableDelivery | None = None

@@ -38,6 +38,7 @@ from toolglot.dialects.event_buffer import MESSAGE_BREAK
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.delivery_plan import DeliveryPlan
 from toolglot.gateway.outcomes import DELTAS, describe_rejection
+from toolglot.gateway.recovery.attempt_input import AttemptInput
 from toolglot.gateway.recovery.attempts import (
     CALL_DEFECTS,
     DEFECTIVE,
@@ -62,12 +63,11 @@ FAILURES: Final = {
 """Failures of an answer that another attempt may avoid, by their codes."""
 FINAL_REASONS: Final = ("length", "content_filter")
 """Finish reasons of answers that the model would not end differently."""
+ENDS: Final = (Finished, Failed)
 COPIED: Final = Defect(
     reason=Reason.INVALID_VALUE, where="arguments", found="a placeholder of the example", expected="a value of its own"
 )
 """The defect of a corrected call with the example's values."""
-LAST_PIECES: Final = 1000
-"""How many pieces of text are searched for an announcement."""
 ARGUMENTS: Final = "{gap}({why} Its arguments were:)\n\n{arguments}"
 
 
@@ -134,16 +134,15 @@ class CheckedDelivery:
         """The complete calls that the client has, with the names of their tools."""
         self.partial: _Call | None = None
         """The call of which only a part was sent."""
+        self.cut_end: Finished | None = None
+        """The end of an answer that was cut and is continued."""
         self.has_text = False
         self.observer: Callable[[Iterable[Event]], None] | None = None
         self._begin(delivery)
 
     def _begin(self, delivery: Delivery) -> None:
         self.delivery = delivery
-        self.texts: list[str] = []
-        """The model's own text."""
-        self.reported = ""
-        """The finish reason that the upstream reported."""
+        self.input = AttemptInput(self.recovery)
         self.calls: dict[int, _Call] = {}
         self.rejected: list[CallRejected] = []
         self.withheld: list[ToolCall] = []
@@ -156,10 +155,14 @@ class CheckedDelivery:
         self.waiting_text: list[str] = []
         self.recovered = False
 
-    def begin_attempt(self, reader: Reader | None, plan: DeliveryPlan) -> None:
-        """The model was asked again; its next answer goes on here."""
+    def begin_attempt(self, reader: Reader | None, plan: DeliveryPlan) -> bool:
+        """The model was asked again; its next answer goes on here. Returns False if it goes on with a cut answer."""
+        if self.cut_end is not None and self.first_defect is None:
+            self.input.go_on()
+            return False
         self._begin(Delivery(reader, self.recorder, replace(plan, streamed=False)))
         self.delivery.observer = self.observer
+        return True
 
     # -- as the delivery of the current attempt ------------------------------------------------------------------------
 
@@ -186,12 +189,18 @@ class CheckedDelivery:
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client receives for these events of the upstream."""
-        events = events if isinstance(events, list) else list(events)
-        for event in events:
-            if type(event) is TextDelta:
-                self.texts.append(event.text)
-            elif type(event) is Finished:
-                self.reported = event.reason
+        source, taken = self.input, events if isinstance(events, list) else list(events)
+        if source.beginning is None and taken and type(taken[-1]) not in ENDS:
+            source.texts += [event.text for event in taken if type(event) is TextDelta]
+            return self.process(taken)
+        taken = source.take(taken)
+        if not self.recovery.settings.continue_cut or source.reported != "length":
+            return self.process(taken)
+        *before, last = taken
+        out = self.process(before)
+        return out if self.is_continued(last) else out + self.process([last])
+
+    def process(self, events: list[Event]) -> list[Event]:
         delivered = self.delivery.deliver(events)
         if len(delivered) == 1 and type(delivered[0]) in DELTAS and self.tail is None and self.first_defect is None:
             self.has_text = self.has_text or type(delivered[0]) is TextDelta
@@ -200,6 +209,18 @@ class CheckedDelivery:
         for event in delivered:
             self.accept(event, out)
         return out
+
+    def is_continued(self, last: Event) -> bool:
+        """Whether the model is asked to go on with a call in its text that its token limit has cut."""
+        reader = self.delivery.reader
+        inside = bool(self.calls) or (reader is not None and reader.is_inside_call)
+        cut = inside and self.first_defect is None and not self.plan.native and isinstance(last, Finished)
+        if not cut or not self.recovery.take(AnswerDefect(kind=DefectKind.CUT, text=self.input.text)):
+            return False
+        assert isinstance(last, Finished)
+        self.cut_end = last
+        self.recovery.usage = add_usage(self.recovery.usage, last.usage)
+        return True
 
     def accept(self, event: Event, out: list[Event]) -> None:
         match event:
@@ -347,11 +368,16 @@ class CheckedDelivery:
         """A call was rejected. The text that it was follows, unless the receiver decides what becomes of it."""
         if call is not None and not event.dialect:
             event = replace(event, raw=call.arguments, tool=call.event.name)
-        if event.reason in DEFECTIVE and not (event.reason is Reason.TRUNCATED and self.reported == "length"):
+        if event.reason in DEFECTIVE and not self.is_cut_by_limit(event):
             self.note_rejected(call, event)
         if self.plan.reports_rejected and self.first_defect is None:
             shown: Event = call.event if call is not None and not event.dialect else replace(event, index=None)
             out.append(shown) if self.tail is None else self.tail.append(shown)
+
+    def is_cut_by_limit(self, event: CallRejected) -> bool:
+        """Whether the token limit has cut this call. Decoders leave a native call open then; they reject one whose end
+        is missing although the upstream has ended it."""
+        return event.reason is Reason.TRUNCATED and bool(event.dialect) and self.input.reported == "length"
 
     def note_rejected(self, call: _Call | None, event: CallRejected) -> None:
         """The model can write a better call than this one."""
@@ -396,18 +422,18 @@ class CheckedDelivery:
             unknown = self.rejected[0].reason is Reason.UNKNOWN_TOOL
             return DefectKind.UNKNOWN if unknown else DefectKind.INVALID if self.has_invalid else DefectKind.REJECTED
         if isinstance(event, Failed):
-            return FAILURES.get(event.kind)
+            return FAILURES.get(event.kind) or (DefectKind.UNPARSED if self.input.is_unparsed else None)
         if self.started or self.recorder.calls or event.reason in FINAL_REASONS:
             return None
         if self.delivery.has_near_miss:
             return DefectKind.NEAR_MISS
-        announced = self.recovery.settings.narrated_stop and self.announces("".join(self.texts[-LAST_PIECES:]))
+        announced = self.recovery.settings.narrated_stop and self.announces(self.input.end_of_text)
         return DefectKind.NARRATED if announced else None
 
     def describe(self, kind: DefectKind) -> AnswerDefect:
         return AnswerDefect(
             kind=kind,
-            text="".join(self.texts),
+            text=self.input.text,
             rejected=tuple(self.rejected),
             calls=tuple(self.withheld),
             accepted=bool(self.delivered),
@@ -423,7 +449,7 @@ class CheckedDelivery:
             return
         if text.strip() and not self.rejected and self.partial is None and first.kind not in WORDS_ONLY:
             out.append(TextDelta((MESSAGE_BREAK if self.has_text else "") + text))
-            self.finish(self.reported or "stop", out)
+            self.finish(self.input.reported or "stop", out)
         elif kind is DefectKind.EMPTY is first.kind and self.recovery.behind_result:
             self.recorder.notes.append("the model had nothing to add to the tool result: the turn ends")
             self.finish("stop", out)
@@ -446,6 +472,8 @@ class CheckedDelivery:
     def settle(self) -> list[Event]:
         """No attempt has succeeded: the end of the first answer, which stands."""
         self.recovery.end(succeeded=False)
+        if self.first_defect is None and self.cut_end is not None:
+            return self.process([self.cut_end])
         out: list[Event] = []
         self.release(self.first_tail, out)
         return out

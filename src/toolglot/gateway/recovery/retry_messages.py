@@ -20,6 +20,14 @@ REQUESTS: Final[Mapping[DefectKind, str]] = {
     DefectKind.EMPTY: (
         "Your last answer was empty. Go on: make the next tool call, or if nothing is left to do, say so in words."
     ),
+    DefectKind.CUT: (
+        "Your answer was cut off. Go on exactly where it stops, with the next character. Repeat nothing and add no"
+        " other words."
+    ),
+    DefectKind.UNPARSED: (
+        "Your tool call could not be read, and nothing was executed. Make the call again, exactly in the form that you"
+        " were given, without further words."
+    ),
     DefectKind.NEAR_MISS: (
         "Your answer contains something that looks like a tool call, but it cannot be read as one, and nothing was"
         " executed. Write the call again, exactly in the form that you were given, without further words."
@@ -40,7 +48,7 @@ def make_retry_messages(
     )
     if defect.accepted:
         feedback += ACCEPTED
-    text = defect.text.strip()
+    text = defect.text if defect.kind is DefectKind.CUT else defect.text.strip()
     parts: list[Part] = [Text(text)] if text else []
     if dialect is None and defect.calls:
         return Message("assistant", (*parts, *defect.calls)), *_make_results(defect.calls, feedback)
@@ -60,7 +68,9 @@ def _make_results(calls: tuple[ToolCall, ...], feedback: str) -> tuple[Message, 
 def append_messages(messages: tuple[Message, ...], more: tuple[Message, ...]) -> tuple[Message, ...]:
     """The messages with more behind them. A user message joins the one before it, because many chat templates require
     alternating roles."""
-    if messages and more and messages[-1].role == more[0].role == "user":
-        joined = Message("user", (*messages[-1].parts, Text("\n\n"), *more[0].parts))
-        return *messages[:-1], joined, *more[1:]
-    return *messages, *more
+    if not messages or not more or not messages[-1].role == more[0].role == "user":
+        return *messages, *more
+    *parts, last = messages[-1].parts or (Text(""),)
+    text = more[0].text
+    joined = (Text(f"{last.text}\n\n{text}"),) if isinstance(last, Text) else (last, Text(text))
+    return *messages[:-1], Message("user", (*parts, *joined)), *more[1:]

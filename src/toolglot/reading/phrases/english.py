@@ -76,7 +76,8 @@ PHRASES = Phrases(
     ),
     joins=r"so|so that|and|but|then|therefore|thus|hence|step \d+|step",
     announcing=(
-        rf"(?:(?:let me|allow me to) (?:(?:now|first|also|just|quickly"
+        rf"(?:doing (?:that|this|it|so) (?:right )?now(?!\w)"
+        rf"|(?:let me|allow me to) (?:(?:now|first|also|just|quickly"
         rf"|then) ){{0,2}}(?!{_SAYING}\b)[a-z-]{{3,}} (?:(?:up|down|in|out|into|on|over) )?(?:the|this|that|these"
         rf"|those|it|them|a|an|all|each|both|its|□)(?!\w)"
         rf"|(?:i'll|i will|i'm going to|i am going to) (?:now|next|first) (?!{_SAYING}\b)[a-z-]{{3,}} (?:(?:up|down"

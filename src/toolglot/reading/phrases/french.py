@@ -52,7 +52,9 @@ PHRASES = Phrases(
     ),
     joins=r"donc|alors|et|mais|puis|c'est pourquoi",
     announcing=(
-        rf"(?:je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:maintenant|tout de suite|à présent|d'abord) "
+        rf"(?:je (?:vais (?:maintenant|tout de suite) (?:le|la|les) faire|(?:vais le faire|le fais"
+        rf"|m'en occupe|m'en charge) (?:maintenant|tout de suite|immédiatement))(?!\w)"
+        rf"|je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:maintenant|tout de suite|à présent|d'abord) "
         rf"|(?:maintenant|ensuite|d'abord|à présent),? je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:le|la|les|un"
         rf"|une|ce|cette|ces|□)(?!\w)|je (?:charge|baisse|monte|diminue|augmente|convertis|rafraîchis|recharge"
         rf"|débogue|clone|pousse|tire) (?:le|la|les|l'|un|une|ce|cette|ces|□)"

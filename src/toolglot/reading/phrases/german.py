@@ -62,7 +62,8 @@ PHRASES = Phrases(
         r"|zuerst|zunächst|noch"
     ),
     announcing=(
-        rf"(?:ich (?!{_SAYING}\b)\w{{3,}}e (?:jetzt|nun|gleich|sofort) "
+        rf"(?:ich (?:mache|erledige|tue) (?:das|es|dies) (?:jetzt|sofort)(?!\w)"
+        rf"|ich (?!{_SAYING}\b)\w{{3,}}e (?:jetzt|nun|gleich|sofort) "
         rf"|(?:jetzt|nun|als nächstes|zuerst|zunächst) (?!{_SAYING}\b)\w{{3,}}e ich(?!\w)"
         rf"|lass(?:en sie)? mich [^,:;]{{0,60}}?\b(?:bestätigen|ausgeben|laden|umwandeln|abgleichen|nachmessen"
         rf"|einsehen)(?!\w)"

@@ -53,7 +53,9 @@ PHRASES = Phrases(
     ),
     joins=r"então|por isso|portanto|assim|e|mas|eu",
     announcing=(
-        rf"(?:(?:agora|em seguida|primeiro|a seguir),? (?:eu )?(?!{_SAYING}\b)\w{{3,}}o (?:o|a|os|as|um|uma|este"
+        rf"(?:(?:vou fazê-lo|vou fazer isso|faço isso|farei isso|faço-o) (?:agora(?: mesmo)?|já"
+        rf"|imediatamente)(?!\w)"
+        rf"|(?:agora|em seguida|primeiro|a seguir),? (?:eu )?(?!{_SAYING}\b)\w{{3,}}o (?:o|a|os|as|um|uma|este"
         rf"|esta|□)(?!\w)"
         rf"|(?:deixe-me|deixa eu|deixe eu|permita-me) (?:confirmar|carregar|imprimir|reproduzir|recarregar|baixar"
         rf"|subir|depurar)(?!\w)"

@@ -52,7 +52,9 @@ PHRASES = Phrases(
     ),
     joins=r"así que|por lo que|por eso|por tanto|y|pero|entonces|luego",
     announcing=(
-        rf"(?:(?:ahora|a continuación|primero|ahora mismo),? (?!{_SAYING}\b)\w{{3,}}o (?:el|la|los|las|un|una|este"
+        rf"(?:(?:lo hago|voy a hacerlo|lo haré|lo voy a hacer) (?:ahora(?: mismo)?|ya mismo|enseguida"
+        rf"|de inmediato)(?!\w)"
+        rf"|(?:ahora|a continuación|primero|ahora mismo),? (?!{_SAYING}\b)\w{{3,}}o (?:el|la|los|las|un|una|este"
         rf"|esta|□)(?!\w)"
         rf"|(?:déjame|déjeme|permíteme|permítame) (?:confirmar|cargar|imprimir|reproducir|recargar|bajar|subir"
         rf"|depurar)(?:lo|la|los|las)?(?!\w)"

@@ -1,0 +1,73 @@
+"""What the upstream sends for one answer, before it is delivered: the model's text, and how the answer ended."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolglot.core.events import Event, Failed, Finished, TextDelta
+from toolglot.gateway.recovery.attempts import Recovery
+
+LEAST_OVERLAP: Final = 8
+MOST_OVERLAP: Final = 400
+"""How many characters of a cut answer a model may repeat when it goes on."""
+LAST_PIECES: Final = 1000
+
+
+class AttemptInput:
+    """The upstream's events of one answer. ``reported`` is its finish reason, ``is_unparsed``: the server could
+    not parse it."""
+
+    def __init__(self, recovery: Recovery) -> None:
+        self.recovery = recovery
+        self.texts: list[str] = []
+        self.reported = ""
+        self.is_unparsed = False
+        self.beginning: list[str] | None = None
+        """The first text after a cut, until it is known how much of it the model repeats."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+    @property
+    def end_of_text(self) -> str:
+        return "".join(self.texts[-LAST_PIECES:])
+
+    def take(self, events: list[Event]) -> list[Event]:
+        """The events to deliver. An error that shows the model's call becomes that call."""
+        if events and type(events[-1]) is Failed:
+            events = [*events[:-1], *self.read_failure(events[-1])]
+        if self.beginning is not None:
+            events = self.skip_repetition(events, self.beginning)
+        for event in events:
+            if type(event) is TextDelta:
+                self.texts.append(event.text)
+            elif type(event) is Finished:
+                self.reported = event.reason
+        return events
+
+    def read_failure(self, event: Failed) -> list[Event]:
+        """The failure, or the calls in it, if the server could not parse what its model wrote."""
+        read = self.recovery.read_failure(event)
+        self.is_unparsed = read is not None
+        return read or [event]
+
+    def go_on(self) -> None:
+        """The answer was cut; the next events continue it."""
+        self.beginning, self.reported = [], ""
+
+    def skip_repetition(self, events: list[Event], beginning: list[str]) -> list[Event]:
+        """The events after a cut, without the end of the text before it if the model has repeated that."""
+        beginning += [event.text for event in events if type(event) is TextDelta]
+        joined, others = "".join(beginning), [event for event in events if type(event) is not TextDelta]
+        if len(joined) < MOST_OVERLAP and not any(isinstance(event, Finished | Failed) for event in others):
+            return others
+        self.beginning = None
+        rest = joined[measure_overlap(self.end_of_text, joined) :]
+        return [TextDelta(rest), *others] if rest else others
+
+
+def measure_overlap(before: str, after: str) -> int:
+    """How many characters at the beginning of ``after`` repeat the end of ``before``; 0 if there are only a few."""
+    longest = min(len(before), len(after), MOST_OVERLAP)
+    return next((size for size in range(longest, LEAST_OVERLAP - 1, -1) if before.endswith(after[:size])), 0)
