@@ -71,6 +71,8 @@ class StateMachine:
         self.line_start = True
         self.after_call = False
         self.is_example = False
+        self.marked_block = ""
+        """The text of the last block of calls in marks."""
         self.tail = ""
 
     # -- text ----------------------------------------------------------------------------------------------------------
@@ -436,12 +438,18 @@ class StateMachine:
         last = bare or (header in AMBIGUOUS and self.tail != "")
         if self.deferred.blocks and self.deferred.is_superseded(self.thinking):
             self.deferred.discard()
-        start = source.offset + source.pos
+        start, after_call = source.offset + source.pos, self.after_call
         self.is_example = False
         block = self.blocks.begin(wrap, partial(self.must_defer, wrap, header), self.line_start, self.is_introduced)
         taken = yield from self.blocks.read(block, wrap, header)
         if not self.blocks.end(block, taken):
             return (yield from self.fail_block(block, wrap, header, start))
+        if wrap is not None and wrap.commitment is Commitment.MARKED:
+            self.marked_block = source.since(start)
+        elif after_call and block.raw and block.raw.strip() in self.marked_block:
+            source.release()
+            self.emit_text(block.raw)  # the calls are repeated without their marks: they are meant once
+            return True
         source.release()
         if self.is_example:
             introduction = self.tail
@@ -470,6 +478,8 @@ class StateMachine:
         commitment = self.commitment_of(wrap if wrap is not None else header)
         self.is_example = bool(self.tail) and announces_example(self.tail)
         if self.is_example or self.thinking or self.deferred.blocks:
+            return True
+        if self.after_call and self.marked_block and commitment is not Commitment.MARKED:
             return True
         return commitment is Commitment.WHOLE or (header in AMBIGUOUS and bool(self.tail.strip()))
 

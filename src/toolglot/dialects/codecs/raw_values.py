@@ -239,9 +239,12 @@ class RawValue:
         self.reader.suspects.update(dict.fromkeys(lacking, self.key))
 
     def find_damaged_opener(self, ahead: int) -> Steps[str]:
-        """The key in what may be the rest of an opening mark, behind a closing mark of that size; "" if none is."""
+        """The key in what may be the rest of an opening mark, right behind a closing mark of that size or on the next
+        line; "" if there is none."""
         source = self.reader.block.source
         gap = yield from source.find_nonblank(ahead)
+        if gap > ahead and "\n" not in source.text[source.pos + ahead : source.pos + gap]:
+            return ""
         return find_damaged_key((yield from source.peek(gap + MAX_OPENER)), gap)
 
     def parses(self, goal: Goal, ahead: int, otherwise: bool = False) -> Steps[bool]:
