@@ -17,7 +17,7 @@ from toolglot.config import DEFAULT_DIALECT
 from toolglot.core import offload
 from toolglot.core.conversation import Tool
 from toolglot.core.schema.toolset import compile_tool, compile_tools
-from toolglot.dialects.codecs.raw_values import value_marks
+from toolglot.dialects.codecs.parameter_marks import value_marks
 from toolglot.gateway.exchange import Prepared
 from toolglot.gateway.exchange import prepare as prepare_now
 from toolglot.prompting import call_writer as writing

@@ -34,6 +34,17 @@ MISSES = {
     "a Python call with a wrong keyword behind a label": 'Action: read_file(pth="a")\n',
     "a Python call with a wrong keyword in a list": """["read_file(pth='a')"]""",
     "a Python call with a wrong keyword in a fence": '```python\nread_file(pth="a")\n```',
+    "an envelope of its own": 'Now.\n\n{"toolCalls": [{"id": "call_7", "type": "read_file", "path": "a"}]}',
+    "a call in entities": "Now.\n\n&lt;read_file&gt;\n&lt;path&gt;a&lt;/path&gt;\n&lt;/read_file&gt;",
+    "JSON in marks in entities": '&lt;tool_call&gt;\n{"name": "read_file", "arguments": {"path": "a"}}\n&lt;/tool_call&gt;',
+    "tags without their first character": "Now.\n\nread_file>\npath>a/path>\n/read_file>",
+    "function tags without their first character": "tool_call>\nfunction=read_file>\nparameter=path>\na\n/parameter>\n/function>\n/tool_call>",
+    "a tag without its last character": "<read_file\n<path>a</path>\n</read_file>",
+    "a token without its last character": "<|tool_call_start|[read_file(path='a')]<|tool_call_end|>",
+    "a description in place of the name": 'Now.\n\n```json\n{"name": "Use read_file for this", "arguments": {"path": "a"}}\n```',
+    "a fence in a fence": '```json\n```json\n{"name": "read_file", "arguments": {"path": "a"}}\n```\n```',
+    "an element of another version of the tool": '<read_file_v2>\n{"path": "a"}\n</read_file_v2>',
+    "an element with a misspelt name": "<readfile_>\n<path>a</path>\n</readfile_>",
 }
 NONE = {
     "a mention": "Use <read_file> to read files.",
@@ -56,6 +67,19 @@ NONE = {
     "a Python function": 'def read_file(pth="a"):\n    pass',
     "a signature": "read_file(path)",
     "a name as code writes it": "read_file()",
+    "an envelope in the middle": '{"toolCalls": [{"type": "read_file", "path": "a"}]}\n\nThis is what I sent.',
+    "an envelope in a fence": 'This is the file:\n\n```json\n{"steps": [{"type": "read_file", "path": "a"}]}\n```',
+    "an envelope as an example": 'For example:\n\n{"toolCalls": [{"type": "read_file", "path": "a"}]}',
+    "entities as an example": "A call looks like this:\n\n&lt;read_file&gt;\n&lt;path&gt;a&lt;/path&gt;\n&lt;/read_file&gt;",
+    "entities in a sentence": "Write &lt;read_file&gt; with &lt;path&gt;a&lt;/path&gt; inside of &lt;/read_file&gt;",
+    "a tag that lost a character in a fence": "```xml\n<read_file\n<path>a</path>\n</read_file>\n```",
+    "documentation of a tool": "<tool>\n<name>read_file</name>\n<description>Reads.</description>\n<path>string</path>\n</tool>",
+    "a schema": '{"type": "function", "name": "read_file", "parameters": {"properties": {"path": {"type": "string"}}}}',
+    "a summary in JSON": '{"summary": "I used read_file with path=a", "files": ["path: a"]}',
+    "a table": "| tool | argument |\n|---|---|\n| read_file | path: a |",
+    "a list of tools": "- read_file(path): reads a file [docs]\n- list_files(path): lists [docs]",
+    "code at the end": "Use it so:\n\n    data = [read_file(path=p) for p in names]",
+    "assigned code": "data = [read_file(path=p) for p in names]",
 }
 
 

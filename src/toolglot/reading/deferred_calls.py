@@ -9,6 +9,7 @@ action.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from toolglot.dialects.event_buffer import EventBuffer
@@ -19,7 +20,10 @@ PROMOTED = "promoted_from_reasoning"
 
 @dataclass(slots=True)
 class DeferredCalls:
+    """``keep`` takes the blocks that become text."""
+
     buffer: EventBuffer
+    keep: Callable[[str], None]
     blocks: list[CallBlock] = field(default_factory=list)
     items: list[CallBlock | str] = field(default_factory=list)
     """The blocks, and the text after each of them."""
@@ -78,6 +82,7 @@ class DeferredCalls:
             self.buffer.add_reasoning(text)
         else:
             self.buffer.add_text(text)
+            self.keep(text)
         self._reset()
 
     @property

@@ -31,6 +31,7 @@ from toolglot.core.schema.toolset import CompiledTools, compile_declared
 from toolglot.dialects.partial_call import AnswerState
 from toolglot.dialects.records import all_dialects
 from toolglot.reading.dialect_index import DialectIndex
+from toolglot.reading.missed_calls import ends_with_call
 from toolglot.reading.state_machine import StateMachine
 
 
@@ -124,6 +125,7 @@ class Reader:
         self._buffer = machine.buffer
         self._steps = machine.run()
         self._closed = False
+        self._tools = tools
         self.left = self._answer.left_as_text
         """Calls that stayed in the text without an event: their dialects, and why."""
         self.missed = self._answer.near_misses
@@ -159,12 +161,21 @@ class Reader:
         self._closed = True
         self._source.end(truncated)
         next(self._steps, None)
+        if not truncated and self._has_missed_call():
+            self.missed.append(self._machine.blocks.hint)
         return self._buffer.drain()
 
     @property
     def is_inside_call(self) -> bool:
         """Whether the text so far ends inside of what may be a call."""
         return self._source.is_kept
+
+    def _has_missed_call(self) -> bool:
+        """Whether the answer is text without calls and near misses, and ends with one that no dialect has read."""
+        answer = self._answer
+        if answer.delivered or answer.near_misses or self._machine.thinking or not self._tools.names:
+            return False
+        return ends_with_call(self._machine.shown.join(), self._tools)
 
     def emit_all_as_text(self, source: str) -> list[Event]:
         """Return as text all that was not emitted as text or reasoning so far, calls included.

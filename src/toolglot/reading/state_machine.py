@@ -33,11 +33,9 @@ from toolglot.reading.dialect_index import (
     Openings,
     T,
 )
-from toolglot.reading.example_detection import TAIL_SIZE, CodeSpans, announces_example, introduces_call
+from toolglot.reading.example_detection import CodeSpans, announces_example, introduces_call
 from toolglot.reading.fabricated_results import drop_to_end, has_content
-
-TAIL_LIMIT = 450
-"""The remembered end of the text is cut back to ``TAIL_SIZE`` when it reaches this size."""
+from toolglot.reading.visible_text import VisibleText
 
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
 _INDENT = (" ", "\t")
@@ -61,7 +59,8 @@ class StateMachine:
         self.answer = answer
         self.source = Source()
         self.buffer = EventBuffer()
-        self.deferred = DeferredCalls(self.buffer)
+        self.shown = VisibleText()
+        self.deferred = DeferredCalls(self.buffer, self.shown.keep)
         marks = dialects.marks_for_tools(tools.names, options.unknown_tools == "reject")
         self.names, self.elements, self.heads, self.stops, self.line_stops = marks
         self.blocks = CallBlockReader(self.source, self.buffer, dialects, tools, options, answer, self.elements, hint)
@@ -71,7 +70,9 @@ class StateMachine:
         self.line_start = True
         self.after_call = False
         self.is_example = False
-        self.tail = ""
+        self.marked_block = ""
+        """The text of the last block of calls in marks."""
+        self.remember = self.shown.add
 
     # -- text ----------------------------------------------------------------------------------------------------------
 
@@ -84,23 +85,17 @@ class StateMachine:
             self.buffer.add_reasoning(piece)
         else:
             self.buffer.add_text(piece)
-            self.remember_tail(piece)
+            self.remember(piece)
 
     def pass_text_chunk(self, piece: str) -> list[Event] | None:
         """Fast path: emit a chunk without stops, in the middle of a line, as text; None if it has a stop."""
         if self.stops.search(piece) is not None:
             return None
-        self.tail = tail = self.tail + piece
-        if len(tail) > TAIL_LIMIT:
-            self.tail = tail[-TAIL_SIZE:]
+        self.remember(piece)
         return [TextDelta(piece)]
 
     def pass_reasoning_chunk(self, piece: str) -> list[Event] | None:
         return None if self.stops.search(piece) is not None else [self.buffer.make_reasoning_event(piece)]
-
-    def remember_tail(self, piece: str) -> None:
-        tail = self.tail + piece
-        self.tail = tail if len(tail) <= TAIL_LIMIT else tail[-TAIL_SIZE:]
 
     def emit_text_up_to(self, end: int) -> None:
         source = self.source
@@ -117,7 +112,7 @@ class StateMachine:
             self.buffer.add_reasoning(piece)
         else:
             self.buffer.hold_whitespace(piece)
-            self.remember_tail(piece)
+            self.remember(piece)
 
     def run(self) -> Steps[None]:
         source = self.source
@@ -164,7 +159,7 @@ class StateMachine:
         elif (
             self.code.fences
             or self.code.inline
-            or ((self.tail or self.thinking) and not self.heads.match(source.text, source.pos))
+            or ((self.shown.tail or self.thinking) and not self.heads.match(source.text, source.pos))
             or not (yield from self.try_open())
         ):
             self.line_start = False
@@ -205,8 +200,8 @@ class StateMachine:
         """Process a run of backticks or tildes, which opens or closes a fence or inline code."""
         source = self.source
         ticks = yield from source.peek_run(source.text[source.pos])
-        is_fence = len(ticks) >= 3 and (self.line_start or _LIST_ITEM.search(self.tail) is not None)
-        if (is_fence or not self.tail) and not self.code.fences and (yield from self.try_open()):
+        is_fence = len(ticks) >= 3 and (self.line_start or _LIST_ITEM.search(self.shown.tail) is not None)
+        if (is_fence or not self.shown.tail) and not self.code.fences and (yield from self.try_open()):
             return
         label = (yield from source.peek(len(ticks) + 1))[len(ticks) :]
         source.pos += len(ticks)
@@ -246,7 +241,7 @@ class StateMachine:
 
     def separate_messages(self, region: Region) -> None:
         """Keep the texts outside and inside a message apart if only marks are between them."""
-        if region.channel is not Channel.REASONING and self.tail and not self.tail[-1].isspace():
+        if region.channel is not Channel.REASONING and self.shown.tail and not self.shown.tail[-1].isspace():
             self.buffer.end_message()
 
     # -- marks ---------------------------------------------------------------------------------------------------------
@@ -285,11 +280,12 @@ class StateMachine:
             return False
         if not element[0].endswith("/>"):
             return (yield from self.open_block(None, ELEMENT))
-        return self.line_start and self.tail[-1:] not in _INDENT and (yield from self.open_block(None, CLOSED_ELEMENT))
+        at_line = self.line_start and self.shown.tail[-1:] not in _INDENT
+        return at_line and (yield from self.open_block(None, CLOSED_ELEMENT))
 
     def skip_stray_thinking_end(self) -> Steps[bool]:
         """Skip the end of thinking that began in the prompt. After a space it is part of a sentence about the mark."""
-        in_sentence = self.region is not None or (self.tail[-1:] in _INDENT and not self.line_start)
+        in_sentence = self.region is not None or (self.shown.tail[-1:] in _INDENT and not self.line_start)
         found = None if in_sentence else (yield from self.source.look(STRAY_THINKING))
         if found is None or self.blocks.is_aside(found[0]):
             return False
@@ -304,7 +300,7 @@ class StateMachine:
         After a space it is part of a sentence about the mark.
         """
         source, turns = self.source, self.dialects.turns
-        in_sentence = self.tail[-1:] in _INDENT and not self.line_start
+        in_sentence = self.shown.tail[-1:] in _INDENT and not self.line_start
         if in_sentence or self.thinking or self.deferred.blocks or (yield from source.choose(turns)) is None:
             return False
         size = consume_mark(source, turns.marks[0])
@@ -320,7 +316,7 @@ class StateMachine:
         opening = yield from self.find_opening(self.dialects.at_line)
         if opening is not None and (yield from self.open_at(opening)):
             return True
-        if not self.tail and (label := (yield from self.find_opening(self.dialects.at_start))) is not None:
+        if not self.shown.tail and (label := (yield from self.find_opening(self.dialects.at_start))) is not None:
             return (yield from self.open_at(label))
         if self.names is None or (yield from self.source.look(self.names)) is None:
             return False
@@ -375,9 +371,9 @@ class StateMachine:
 
     def is_introduced(self) -> bool:
         """Whether the text before this position is empty or does no more than introduce a call."""
-        indented = bool(self.tail.strip()) and self.line_start and self.tail[-1:] in _INDENT
+        indented = bool(self.shown.tail.strip()) and self.line_start and self.shown.tail[-1:] in _INDENT
         answered = self.region is not None or self.answer.delivered > 0 or indented
-        return not answered and introduces_call(self.tail)
+        return not answered and introduces_call(self.shown.tail)
 
     def pass_answer(self, opening: Wrap | Header) -> Steps[bool]:
         """Emit JSON in a message to the user as text; a fence around it is read like any other fence."""
@@ -433,20 +429,26 @@ class StateMachine:
         """Read a block of calls that opens here; False if it is none and nothing was consumed."""
         source = self.source
         bare = header in BARE_JSON
-        last = bare or (header in AMBIGUOUS and self.tail != "")
+        last = bare or (header in AMBIGUOUS and self.shown.tail != "")
         if self.deferred.blocks and self.deferred.is_superseded(self.thinking):
             self.deferred.discard()
-        start = source.offset + source.pos
+        start, after_call = source.offset + source.pos, self.after_call
         self.is_example = False
         block = self.blocks.begin(wrap, partial(self.must_defer, wrap, header), self.line_start, self.is_introduced)
         taken = yield from self.blocks.read(block, wrap, header)
         if not self.blocks.end(block, taken):
             return (yield from self.fail_block(block, wrap, header, start))
+        if wrap is not None and wrap.commitment is Commitment.MARKED:
+            self.marked_block = source.since(start)
+        elif after_call and block.raw and block.raw.strip() in self.marked_block:
+            source.release()
+            self.emit_text(block.raw)  # the calls are repeated without their marks: they are meant once
+            return True
         source.release()
         if self.is_example:
-            introduction = self.tail
+            introduction = self.shown.tail
             self.emit_text(block.raw or "")
-            self.tail = introduction  # it introduces the next call too, if nothing is between them
+            self.shown.tail = introduction  # it introduces the next call too, if nothing is between them
             return True
         self.line_start = True
         held = self.thinking or block.held
@@ -459,8 +461,12 @@ class StateMachine:
 
     def fail_block(self, block: CallBlock, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
         """Handle a block without calls; True if all of it was emitted, as text or as a rejected call."""
-        meant = block.dialect and not self.thinking and (wrap or block.known_tool) and not announces_example(self.tail)
-        if meant and (yield from self.blocks.report_miss(block, wrap, header)):
+        meant = block.dialect and not self.thinking and (wrap or block.known_tool)
+        if (
+            meant
+            and not announces_example(self.shown.tail)
+            and (yield from self.blocks.report_miss(block, wrap, header))
+        ):
             self.line_start = self.after_call = True
             return True
         return (yield from self.return_as_text(start, header in BARE_JSON))
@@ -468,10 +474,12 @@ class StateMachine:
     def must_defer(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether to defer a block: it counts only as a whole, only if nothing follows, or never (an example)."""
         commitment = self.commitment_of(wrap if wrap is not None else header)
-        self.is_example = bool(self.tail) and announces_example(self.tail)
+        self.is_example = bool(self.shown.tail) and announces_example(self.shown.tail)
         if self.is_example or self.thinking or self.deferred.blocks:
             return True
-        return commitment is Commitment.WHOLE or (header in AMBIGUOUS and bool(self.tail.strip()))
+        if self.after_call and self.marked_block and commitment is not Commitment.MARKED:
+            return True
+        return commitment is Commitment.WHOLE or (header in AMBIGUOUS and bool(self.shown.tail.strip()))
 
     def return_as_text(self, start: int, bare: bool) -> Steps[bool]:
         """Return a block without calls to the text; True if it was emitted already."""

@@ -276,7 +276,8 @@ def escape_call(planned: PlannedAnswer) -> DefectiveAnswer:
 
 def lose_angles(planned: PlannedAnswer) -> DefectiveAnswer:
     """the opening marks of tags are lost"""
-    return planned.with_written(planned.clean.written.replace("<", ""))
+    written = planned.clean.written
+    return planned.with_written(written.replace("<", "")) if written.startswith("<") else None
 
 
 def put_name_last(planned: PlannedAnswer) -> DefectiveAnswer:

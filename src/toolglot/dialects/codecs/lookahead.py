@@ -14,15 +14,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from toolglot.dialects.codecs.raw_values import (
-    Goal,
-    Parameter,
-    ValueMarks,
-    is_mentioned,
-    read_key,
-    read_spelling,
-    value_marks,
-)
+from toolglot.dialects.codecs.parameter_marks import Parameter, ValueMarks, read_key, read_spelling, value_marks
+from toolglot.dialects.codecs.raw_values import Goal, is_mentioned
 from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import Mark, Match
 from toolglot.dialects.scanner import Source, Steps

@@ -14,7 +14,7 @@ from functools import lru_cache
 from html import escape
 
 from toolglot.core.lenient_json import Number, Value
-from toolglot.dialects.codecs.raw_values import Parameter
+from toolglot.dialects.codecs.parameter_marks import Parameter
 from toolglot.dialects.codecs.sample_templates import HARD_JSON, JSON, KEY, TOOL, VALUE
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.patterns import Mark

@@ -10,95 +10,32 @@ line, if the rest parses from there, or before the mark that closes the whole ca
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
-from html import unescape
 from typing import Protocol
 
 from toolglot.core.events import CallArguments, Event, Reason
-from toolglot.core.lenient_json import ESCAPED_CHARACTERS, escape
+from toolglot.core.lenient_json import escape
+from toolglot.dialects.codecs.parameter_marks import (
+    MAX_OPENER,
+    Parameter,
+    ValueMarks,
+    find_damaged_key,
+    is_closed_by,
+    read_key,
+    value_marks,
+)
 from toolglot.dialects.codecs.whitespace import Trim, Trimmer
 from toolglot.dialects.partial_call import CallBlock, PartialCall
-from toolglot.dialects.patterns import MORE, Mark, Match, compile_stops, mark
+from toolglot.dialects.patterns import MORE, Mark, Match
 from toolglot.dialects.scanner import PassThrough, Source, Steps
 
 FOREIGN_CLOSER = Mark("</{ns}{name}{eqkey}{junk}>", "</{ns}{name}\n", "<function>", "<parameter>{before_break}")
-_QUOTED_CALLS = (
-    (Mark("<function={name}>", named=False), "</function>"),
-    (Mark("<{ns}invoke name={q}{name}{q}>", named=False), "</invoke>"),
-)
-_QUOTED_PARAMETER = Mark("<{ns}parameter name={q}{key}{q}", "<parameter={key}>", named=False)
 _ELEMENT = Mark("<{key}>", "<{key}{attributes}>", named=False)
-_QUOTED_TAG = re.compile(r"<([\w\-:]+)")
-_SIGNS = re.compile(r"\W+")
 _MENTIONING = ("`", '"', "'")
-_TAG = re.compile(r"</ ?((?:\{ns\}|\{bar\}DSML\{bar\})?(?:\{key\}|\w+))")
-"""The name in a closing mark."""
-_OPENING_TAG = re.compile(r"<\{key\}(?:\{attributes\})?>")
 _GROUP_END = Mark("</{ns}{name_group}>")
 _MAX_STRAYS = 4
-
-EXCERPT_KEYS = frozenset(
-    ("oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "inserttext", "search", "replace", "diff")
-) | {"patch"}
-"""Parameters that hold excerpts of files: what they open may be closed outside of them, and the reverse."""
-
-
-def _fold(key: str) -> str:
-    """Normalise a key for lookup: keys have many spellings."""
-    return key.replace("_", "").lower()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Parameter:
-    """One spelling of a parameter. ``{key}`` in the closing mark is the key of the opening one.
-
-    ``verbatim`` are keys whose values keep their whitespace whatever ``trim`` is; ``texts`` are type names in the
-    opening mark that mean text, any other means JSON; ``repair`` names the defect of this spelling. A spelling without
-    a closing mark has no value, which is a defect.
-    """
-
-    open: str
-    close: tuple[str, ...]
-    trim: Trim = Trim.NONE
-    verbatim: frozenset[str] = frozenset()
-    texts: tuple[str, ...] = ("string", "str", "true", "text")
-    decode: Callable[[str], str] | None = None
-    repair: str = ""
-    is_element: bool = field(init=False)
-    """Whether the key is the tag, as it is for many elements that are no parameters."""
-    opener: Mark = field(init=False)
-    is_keyed: bool = field(init=False)
-    """Whether the marks of a value depend on its key."""
-
-    def __post_init__(self) -> None:
-        keyed = _OPENING_TAG.search(self.open) is not None or any("{key}" in close for close in self.close)
-        object.__setattr__(self, "is_keyed", keyed)
-        object.__setattr__(self, "is_element", self.open.startswith("<{key}"))
-        object.__setattr__(self, "opener", mark((self.open,)))
-
-    def trim_for(self, key: str) -> Trim:
-        return Trim.BREAK if _fold(key) in self.verbatim else self.trim
-
-
-def read_key(opener: Match) -> str:
-    """The key in the opening mark of a parameter, without Markdown backslashes and with entities decoded."""
-    key = opener["key"].strip().replace("\\", "")
-    return unescape(key) if "&" in key else key
-
-
-def read_spelling(opener: Match) -> str:
-    """The words before the key in the opening mark of a parameter."""
-    return _SIGNS.sub(" ", opener[0][: opener.start("key") - opener.start()])
-
-
-def is_closed_by(quoted: Match, closer: Mark) -> bool:
-    """Whether the closing tag of a quoted tag, in its namespace, is one of these closing marks too."""
-    tag = _QUOTED_TAG.match(quoted[0])
-    return tag is None or closer.at(f"</{tag[1]}>", 0, True) is not None
 
 
 def is_mentioned(source: Source, before: str, found: Match) -> Steps[bool]:
@@ -109,63 +46,6 @@ def is_mentioned(source: Source, before: str, found: Match) -> Steps[bool]:
     while len(source.text) <= source.pos + size and not source.final:
         yield
     return source.text.startswith(before, source.pos + size)
-
-
-def fill_key(template: str, key: str) -> str:
-    return template.replace("{key}", key.replace("{", "{{").replace("}", "}}"))
-
-
-@dataclass(frozen=True, slots=True)
-class ValueMarks:
-    """The marks that matter inside the value of one parameter."""
-
-    closer: Mark
-    opener: Mark
-    quoted: Mark | None
-    stray: Mark | None
-    """Closing marks that models repeat."""
-    stray_openers: Mark | None
-    """Openers that such a mark may close."""
-    stops: re.Pattern[str]
-    """Where a mark may begin; a comparison operator is none, and no mark begins with ``<<<<``."""
-    not_plain: re.Pattern[str]
-    """What keeps a chunk off the fast path: stops, whitespace to trim, and characters that JSON escapes."""
-    trim: Trim
-
-
-@lru_cache(maxsize=1024)
-def value_marks(parameter: Parameter, key: str) -> ValueMarks:
-    """The marks for one key; most spellings close all parameters alike and share one set of marks."""
-    folded = _fold(key)
-    trim = Trim.BREAK if folded in parameter.verbatim else parameter.trim
-    return _compile_value_marks(parameter, key if parameter.is_keyed else "", trim, folded in EXCERPT_KEYS)
-
-
-@lru_cache(maxsize=1024)
-def _compile_value_marks(parameter: Parameter, key: str, trim: Trim, piece: bool) -> ValueMarks:
-    closer = Mark(*(fill_key(close, key) for close in parameter.close))
-    opener = Mark(_OPENING_TAG.sub(lambda _: f"<{key}{{attributes}}>", parameter.open))
-    heads = sorted(closer.heads | opener.heads | {"<"})
-    stops = compile_stops({head: r"(?![\s=]|<<<)" if head == "<" else "" for head in heads})
-    layout = r"\s" if trim is Trim.BLANKS else ""
-    # a quoted parameter of another dialect is counted if what closes it would close ours
-    quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
-    stray, stray_openers = (None, None) if piece else _stray_marks(parameter.close, key)
-    not_plain = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED_CHARACTERS}{layout}]")
-    return ValueMarks(closer, opener, quoted, stray, stray_openers, stops, not_plain, trim)
-
-
-def _stray_marks(close: tuple[str, ...], key: str) -> tuple[Mark | None, Mark | None]:
-    tags = [found[1] for closer in close if (found := _TAG.match(closer)) is not None]
-    if not _TAG.match(close[0]):
-        return None, None
-    closers = [fill_key(closer, key) for closer in close]
-    return Mark(*closers, named=False), Mark(*(fill_key(f"<{tag}", key) for tag in tags), named=False)
-
-
-def quoted_headers(closer: Mark) -> tuple[Mark, ...]:
-    """Headers of other dialects whose closing mark would close the call too."""
-    return tuple(header for header, end in _QUOTED_CALLS if closer.at(end, 0, True) is not None)
 
 
 class Goal(Enum):
@@ -183,6 +63,7 @@ class EnclosingCall(Protocol):
     block: CallBlock
     call: PartialCall
     closer: Mark
+    suspects: dict[str, str]
 
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
 
@@ -217,6 +98,10 @@ class RawValue:
     """Whether the value is only whitespace so far."""
     clean: bool = True
     has_stray_opener: bool = False
+    held: set[str] = field(default_factory=set)
+    """Parameters that the call lacks and whose openers were taken for text."""
+    ends_in_layout: bool = False
+    """Whether the closing mark is missing and the value ends with whitespace that may be layout."""
     line_start: bool = True
     before: str = ""
     """The chunk before the current position."""
@@ -334,14 +219,33 @@ class RawValue:
         else:
             ends = yield from self.structure_follows(size)
         if ends:
+            if self.depth and not self.parameter.is_element:
+                self.suspect(*self.held)
             source.pos += size
             return True
         if (yield from self.ends_twice()):
             return True
-        self.has_stray_closer = self.has_stray_closer or not self.depth
+        if not self.depth:
+            self.has_stray_closer = True
+            self.suspect((yield from self.find_damaged_opener(size)))
         self.refused = size
         self.depth = max(0, self.depth - 1)
         return False
+
+    def suspect(self, *keys: str) -> None:
+        """Note parameters that this value may have swallowed; they count if the call lacks them to its end."""
+        call = self.reader.call
+        lacking = (key for key in keys if key != self.key and call.declares(key) and key not in call.keys)
+        self.reader.suspects.update(dict.fromkeys(lacking, self.key))
+
+    def find_damaged_opener(self, ahead: int) -> Steps[str]:
+        """The key in what may be the rest of an opening mark, right behind a closing mark of that size or on the next
+        line; "" if there is none."""
+        source = self.reader.block.source
+        gap = yield from source.find_nonblank(ahead)
+        if gap > ahead and "\n" not in source.text[source.pos + ahead : source.pos + gap]:
+            return ""
+        return find_damaged_key((yield from source.peek(gap + MAX_OPENER)), gap)
 
     def parses(self, goal: Goal, ahead: int, otherwise: bool = False) -> Steps[bool]:
         """Whether the rest of the call parses ``ahead`` characters from here."""
@@ -383,23 +287,33 @@ class RawValue:
         elements that happen to have the name of a parameter.
         """
         call = self.reader.call
-        if self.nested or self.calls or not self.line_start or not (self.clean or not self.parameter.is_element):
-            return False
         if not call.declares(key) or key in call.keys:
             return False
-        if not (yield from self.parses(Goal.UNCLOSED, 0)):
+        beginning = self.line_start and (self.clean or not self.parameter.is_element)
+        if self.nested or self.calls or not beginning or not (yield from self.parses(Goal.UNCLOSED, 0)):
+            self.held.add(key)
             return False
         self.miss_closer()
         return True
 
     def miss_closer(self) -> None:
-        """Record the missing closing mark; an opener without a value is no parameter."""
-        call, where = self.reader.call, f"argument {self.key}"
+        """Record the missing closing mark; an opener without a value is no parameter.
+
+        A value that holds a parameter may end before it, so what the value is remains unknown.
+        """
+        call = self.reader.call
         call.repair("missing_parameter_closer")
+        self.ends_in_layout = self.line_start and (
+            self.marks.trim is Trim.NONE or (self.marks.trim is Trim.BREAK and self.margin != "")
+        )
         if self.blank:
-            call.add_defect(
-                Reason.MALFORMED, where, "neither a value nor a closing mark", "a value and its closing mark"
-            )
+            self.add_defect("neither a value nor a closing mark")
+        elif self.depth or self.held - {self.key}:
+            self.add_defect("another parameter and no closing mark")
+
+    def add_defect(self, found: str) -> None:
+        where = f"argument {self.key}"
+        self.reader.call.add_defect(Reason.MALFORMED, where, found, "a value and its closing mark")
 
     def ends_with_call(self) -> Steps[bool]:
         """Whether the whole call ends here although the closing mark of the value is missing."""

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from html import unescape
 from typing import NamedTuple
 
 from toolglot.core.events import Reason
@@ -24,19 +23,20 @@ from toolglot.dialects.codecs.cdata import read_sections
 from toolglot.dialects.codecs.elements import parse_elements
 from toolglot.dialects.codecs.lookahead import Lookahead, LookaheadResult
 from toolglot.dialects.codecs.object_members import ENVELOPES, OBJECT
-from toolglot.dialects.codecs.parameter_templates import write_parameters
-from toolglot.dialects.codecs.raw_values import (
-    FOREIGN_CLOSER,
-    Goal,
+from toolglot.dialects.codecs.parameter_marks import (
+    MAX_OPENER,
     Parameter,
-    RawValue,
     fill_key,
+    find_damaged_key,
     is_closed_by,
+    list_spellings,
     quoted_headers,
     read_key,
     read_spelling,
     value_marks,
 )
+from toolglot.dialects.codecs.parameter_templates import write_parameters
+from toolglot.dialects.codecs.raw_values import FOREIGN_CLOSER, Goal, RawValue
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import MORE, Mark, MarkChoice, Match, compile_stops
@@ -53,34 +53,6 @@ _HTML = frozenset(
 _MAX_PAIRS = 2048
 _NO_TEXT = ("", "<")
 _GROUP = Mark("<{slash}{ns}{name_group}>")
-
-
-BORROWED = (
-    ('<{ns}parameter name={q}{key}{q} value="', ('" {attributes}/>', '" />', '">')),
-    ("<{ns}parameter name={q}{key}{q}{attributes}>", ("</ {ns}parameter{eqkey} >",)),
-    ("<{ns}parameter = {q}{key}{q} >", ("</ {ns}parameter{eqkey} >",)),
-    ("<{ns}param name={q}{key}{q}{attributes}>", ("</ {ns}param >",)),
-    ("<param = {q}{key}{q} >", ("</ param{eqkey} >",)),
-    ("<argument name={q}{key}{q}{attributes}>", ("</ argument >",)),
-    ("<argument = {q}{key}{q} >", ("</ argument{eqkey} >",)),
-    ("<arg name={q}{key}{q}{attributes}>", ("</ arg >",)),
-    ("<arg = {q}{key}{q} >", ("</ arg{eqkey} >",)),
-    ("<arg_key>{key}</arg_key> <arg_value>", ("</arg_value>",)),
-    ("<{key}>", ("</ {key} >",)),
-    ("<{key}{attributes}>", ("</ {key} >",)),
-)
-"""Spellings of other dialects: models mix them into any call that is made of tags."""
-
-
-def _spellings(own: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-    """The dialect's own spellings, then all others with its trimming; plain elements last, for any tag matches them."""
-    known = {parameter.open for parameter in own}
-    borrowed = (
-        Parameter(opener, close, own[0].trim, own[0].verbatim, decode=unescape if opener.endswith('"') else None)
-        for opener, close in BORROWED
-        if opener not in known
-    )
-    return tuple(sorted((*own, *borrowed), key=lambda parameter: parameter.is_element))
 
 
 class _CallMarks(NamedTuple):
@@ -127,7 +99,7 @@ class TaggedParameters:
     openers: MarkChoice = field(init=False)
 
     def __post_init__(self) -> None:
-        spellings = _spellings(self.parameters)
+        spellings = list_spellings(self.parameters)
         object.__setattr__(self, "spellings", spellings)
         object.__setattr__(self, "openers", MarkChoice([(parameter.open,) for parameter in spellings]))
 
@@ -180,6 +152,8 @@ class _ParameterReader:
     tried: LookaheadResult = field(default_factory=LookaheadResult)
     given: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The positions of the values that were read, by key."""
+    suspects: dict[str, str] = field(default_factory=dict)
+    """Parameters whose openers are text in a value, and the parameter of this value."""
     spelling: str = ""
     """The spelling of the current parameter."""
 
@@ -205,7 +179,14 @@ class _ParameterReader:
             else:
                 outcome = self.broken(head)
             if outcome is not _Next.GO_ON:
-                return outcome is _Next.DONE
+                break
+        for key, holder in self.suspects.items():
+            if key not in self.call.keys:
+                found = f"the beginning of {key} in the value"
+                self.call.add_defect(
+                    Reason.MALFORMED, f"argument {holder}", found, f"{key} as a parameter, or no such mark"
+                )
+        return outcome is _Next.DONE
 
     # -- constructs between header and closing mark --------------------------------------------------------------------
 
@@ -356,9 +337,13 @@ class _ParameterReader:
     def loose_text(self, head: str) -> Steps[_Next | None]:
         """Read text without a parameter around it: accepted if the tool takes one text and nothing else."""
         call = self.call
-        key = call.tool.sole_text_parameter if call.tool is not None else None
         tagged = self.block.marked and self.syntax.header[0].startswith("<")
-        if not key or call.keys or not tagged or head == "<" or not self.block.at_line:
+        if call.tool is None or call.keys or not tagged or head == "<" or not self.block.at_line:
+            return None
+        if call.declares(find_damaged_key((yield from self.block.source.peek(MAX_OPENER)))):
+            call.commit()
+            return self.broken(head)
+        if not (key := call.tool.sole_text_parameter):
             return None
         call.commit()
         call.repair("missing_parameter_opener")
@@ -467,17 +452,21 @@ class _ParameterReader:
             return
         call = self.call
         call.open_text(key)
-        if (yield from RawValue(self, parameter, key, call.text, call.passthrough_index).read()):
+        raw = RawValue(self, parameter, key, call.text, call.passthrough_index)
+        if (yield from raw.read()):
             call.close_text()
         else:
             call.truncate()
+        if raw.ends_in_layout:  # it was sent with the value
+            raw.add_defect("a line break and no closing mark")
 
     def collect(self, parameter: Parameter, key: str, shape: SchemaType) -> Steps[None]:
         """Read a value that is typed when it is complete."""
         pieces: list[str] = []
-        nested = bool(shape.kinds & {"array", "object"})
-        if (yield from RawValue(self, parameter, key, pieces.append, nested=nested).read()):
+        raw = RawValue(self, parameter, key, pieces.append, nested=bool(shape.kinds & {"array", "object"}))
+        if (yield from raw.read()):
             text = "".join(pieces)
+            text = text.rstrip() if raw.ends_in_layout else text
             self.add(key, parameter.decode(text) if parameter.decode else text, shape)
         else:
             self.call.truncate()

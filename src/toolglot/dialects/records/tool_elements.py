@@ -9,7 +9,7 @@ A bare tag is ordinary text, so the name must be known and a declared parameter 
 
 from __future__ import annotations
 
-from toolglot.dialects.codecs.raw_values import EXCERPT_KEYS
+from toolglot.dialects.codecs.parameter_marks import EXCERPT_KEYS
 from toolglot.dialects.codecs.tagged_parameters import Parameter, TaggedParameters
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.codecs.yaml_body import YamlBody

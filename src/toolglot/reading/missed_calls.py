@@ -1,0 +1,126 @@
+"""Finds a call that no dialect could read, at the end of an answer without calls.
+
+Strategy. Marks that have lost a character, entities in place of marks and envelopes of the model's own open no block of
+calls. Such text is a near miss if it stands alone at the end: the answer ends like a call, the name of a tool stands
+where a call has it, on a line that begins with a mark, and behind it is a parameter of this tool with the sign before
+its value. Definitions of tools, text in code fences other than JSON, and what an example phrase introduces are none.
+Most answers end with a word and are dismissed by their last characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from functools import lru_cache
+from html import unescape
+from itertools import islice
+
+from toolglot.core.schema.toolset import CompiledTool, CompiledTools
+from toolglot.reading.example_detection import TAIL_SIZE, announces_example
+
+MAX_TEXT = 1 << 15
+"""How much of the end of an answer is searched."""
+_MAX_NAMES = 64
+_MAX_MISSPELT = 4
+_MAX_HEADER = 400
+"""How far behind the name the first parameter may be."""
+_MAX_LINES = 8
+
+_ENDS_CALL = re.compile(r"(?:[}\]]|[</|｜}\]][\w:|｜▁ ]{0,40}>|&gt;)(?:\s*```)*\s*\Z")
+_CALL_LINE = re.compile(
+    r"[ \t]{0,3}(?:[<{\[]|[|｜]\w|/?[\w:.-]{1,60}[>{\[]|(?:function|parameter|tool|to)=|(?:invoke|parameter)\s+name=)"
+)
+"""The beginning of a line of a call."""
+_FENCE = re.compile(r"^[ \t]{0,3}```", re.MULTILINE)
+_JSON_FENCE = re.compile(r"[ \t]{0,3}```[ \t]*(?:json\w*|tool\w*)?[ \t]*\n", re.IGNORECASE)
+_NAME_KEY = r'"(?:name|tool|tool_?name|function|function_?name|action|recipient_name{})"\s*:\s*"'
+_FENCED_HEADER = re.compile(_NAME_KEY.format("") + r'[^"\n]{0,80}\Z', re.IGNORECASE)
+_HEADER = re.compile(
+    _NAME_KEY.format("|type")
+    + r"""[^"\n]{0,80}\Z|\bname\s*=\s*["']?[^"'\n]{0,80}\Z|\{\s*"\Z|[<>|｜=:.\]\[] ?\Z|\A[ \t]*\Z|<tool_call\Z""",
+    re.IGNORECASE,
+)
+"""What stands before the name of a tool in a call, on its line."""
+_DEFINITION = re.compile(r'["<](description|properties|input_?schema|required|\$schema)[">]', re.IGNORECASE)
+_SIGN = r"""["']?(?:\s*[:=>]|</?arg|/arg|\s+\w+=)\s*\S"""
+"""What stands between the name of a parameter and its value."""
+_WRITTEN = re.compile(
+    r"^[ \t]{0,3}(?:<?tool_call>\s*)?\[?<?([A-Za-z_][\w.-]{2,63})(?=[>(\n])"
+    r'|"(?:name|tool|function)"\s*:\s*"([\w.-]{3,64})"|function=([\w.-]+)',
+    re.MULTILINE,
+)
+"""Names as calls have them."""
+
+
+def ends_with_call(text: str, tools: CompiledTools) -> bool:
+    """Whether an answer that holds no call ends with text that was meant as one. ``text`` is its end."""
+    if _ENDS_CALL.search(text[-120:]) is None:
+        return False
+    text = text[-MAX_TEXT:].rstrip()
+    plain = unescape(text) if "&lt;" in text else text
+    return any(_is_call(plain, start, end, tool) for tool, start, end in _list_names(plain, tools))
+
+
+def _list_names(text: str, tools: CompiledTools) -> Iterator[tuple[CompiledTool, int, int]]:
+    """The tools that are named in a text, and where; misspelt names only if they stand where calls have names."""
+    for found in islice(_compile_names(tools.names).finditer(text), _MAX_NAMES):
+        tool = tools.find(found["name"])
+        if tool is not None:
+            yield tool, found.start(), found.end()
+    for found in islice(_WRITTEN.finditer(text), _MAX_MISSPELT):
+        group = found.lastindex or 1
+        name = found[group]
+        if tools.find(name) is None and (tool := _find_similar(name, tools)) is not None:
+            yield tool, found.start(group), found.end(group)
+
+
+@lru_cache(maxsize=64)
+def _compile_names(names: tuple[str, ...]) -> re.Pattern[str]:
+    """The names of tools, perhaps with a version behind them."""
+    any_name = "|".join(map(re.escape, sorted(names, key=len, reverse=True))) or r"(?!)"
+    before, behind = r"(?:(?<![\w-])|(?<=<tool_call))", r"(?:[_-]?v?\d{1,2})?(?![\w-])"
+    return re.compile(rf"{before}(?P<name>{any_name}){behind}", re.IGNORECASE)
+
+
+def _find_similar(name: str, tools: CompiledTools) -> CompiledTool | None:
+    near = {known.lower(): known for known in tools.names if abs(len(known) - len(name)) <= 3}
+    close = get_close_matches(name.lower(), near, n=1, cutoff=0.85)
+    return tools.by_name[near[close[0]]] if close else None
+
+
+def _is_call(text: str, start: int, end: int, tool: CompiledTool) -> bool:
+    """Whether the name of a tool between these positions is that of a call up to the end of the text."""
+    line = text.rfind("\n", 0, start) + 1
+    if _CALL_LINE.match(text, line) is None or _HEADER.search(text[max(line, start - 160) : start]) is None:
+        return False
+    declared = tool.parameters.properties
+    parameter = _compile_keys(tuple(declared)).search(text, end, end + _MAX_HEADER)
+    if parameter is None:
+        return False
+    between = text[end : parameter.start()]
+    if "\n\n" in between or any(found[1] not in declared for found in _DEFINITION.finditer(between)):
+        return False
+    first = _find_first_line(text, line)
+    if _JSON_FENCE.match(text, first) is not None:
+        if _FENCED_HEADER.search(text[max(line, start - 160) : start]) is None:
+            return False
+    elif len(_FENCE.findall(text, 0, line)) % 2:
+        return False
+    return not announces_example(text[max(0, first - TAIL_SIZE) : first])
+
+
+def _find_first_line(text: str, line: int) -> int:
+    """The first of the lines of a call, or of the fences around it, that end with this one."""
+    for _ in range(_MAX_LINES):
+        before = text.rfind("\n", 0, max(0, line - 1)) + 1
+        if before >= line or not (_CALL_LINE.match(text, before) or _JSON_FENCE.match(text, before)):
+            break
+        line = before
+    return line
+
+
+@lru_cache(maxsize=256)
+def _compile_keys(keys: Iterable[str]) -> re.Pattern[str]:
+    any_key = "|".join(map(re.escape, keys)) or r"(?!)"
+    return re.compile(rf"(?<!\w)(?:{any_key}){_SIGN}")
