@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from toolglot.clients import toolsets
 from toolglot.clients.complaints import find_complaints
-from toolglot.clients.volatile_lines import VolatileLine
+from toolglot.clients.volatile_lines import VOLATILE_MARKS, VolatileLine
 from toolglot.clients.xml.session import XmlSession, detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
@@ -41,7 +41,7 @@ from toolglot.gateway.recovery.attempts import Recovery, Step
 from toolglot.gateway.recovery.hooks import prepare_recovery
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT, CapabilitiesUnknown, Experiment, Route, choose_route
 from toolglot.gateway.sessions.client_state import ClientState
-from toolglot.gateway.sessions.conversation_state import ConversationMode, ConversationState
+from toolglot.gateway.sessions.conversation_state import NO_MESSAGES, ConversationMode, ConversationState
 from toolglot.gateway.sessions.kept_reasoning import KEEP_SIGNED, Keeping, TurnKey
 from toolglot.gateway.sessions.recognition import recognise
 from toolglot.gateway.sessions.turns import ChatTurn, SessionTurn
@@ -352,7 +352,9 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         may_use_text=route.can_fall_back and experiment.admits(XML if session else READING),
     )
     _record_route(exchange)
-    conversation = remove_volatile_lines(exchange, _cross_wires(exchange, conversation), body)
+    conversation = _cross_wires(exchange, conversation)
+    if any(mark in body for mark in VOLATILE_MARKS):
+        conversation = remove_volatile_lines(exchange, conversation, body)
     exchange.upstream_body = request_encoding.encode(exchange, conversation, body)
     if _misses_values(request):
         return ValuesNeeded.VALUES_NEEDED
@@ -459,7 +461,7 @@ def _count_tools(exchange: Exchange, offered: tuple[Tool, ...]) -> tuple[int, in
 
 
 def _drop_messages(exchange: Exchange) -> None:
-    exchange.conversation_state.drop_messages()
+    exchange.conversation_state.conversation = NO_MESSAGES
     conversation = replace(exchange.client_request.conversation, messages=())
     exchange.client_request = replace(exchange.client_request, conversation=conversation)
     if (prompted := exchange.prompted) is not None:
