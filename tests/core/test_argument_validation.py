@@ -6,6 +6,7 @@ import builtins
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from time import process_time
 from typing import Any
 
@@ -195,7 +196,8 @@ def test_nothing_is_fetched() -> None:
         address = f"http://127.0.0.1:{server.getsockname()[1]}/schema"
         for schema in ({"$ref": address}, {"$schema": address}, {"properties": {"a": {"$ref": f"{address}#/x"}}}):
             # the compiled schema refuses such references first, so both are asked
-            validation._compile_validator(Tool("tool", "", schema))
+            with suppress(ValueError):
+                validation._make_validator(Tool("tool", "", schema))
             assert find_argument_defects(Tool("tool", "", schema), '{"a":"1"}') == ()
         with pytest.raises(BlockingIOError):
             server.accept()

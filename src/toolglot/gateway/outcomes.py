@@ -22,9 +22,12 @@ from toolglot.core.events import (
 )
 from toolglot.core.redaction import redact, redact_code
 
-NO_ANSWER: Final[tuple[type, ...]] = (ReasoningDelta, ReasoningSigned, CallStarted, CallArguments, CallEnded)
-"""Events that are no answer by themselves; calls are counted when they are complete."""
 ENVELOPE: Final[tuple[type, ...]] = (Started, Finished, Failed)
+NO_ANSWER: Final[tuple[type, ...]] = (
+    *(ReasoningDelta, ReasoningSigned, CallStarted, CallArguments, CallEnded),
+    *ENVELOPE,
+)
+"""Events that are no answer by themselves; calls are counted when they are complete."""
 DELTAS: Final = (TextDelta, ReasoningDelta)
 EMPTY: Final = "The model's answer was empty."
 NO_TEXT: Final = "The model's answer holds reasoning or white space, but neither text nor a call."
@@ -62,7 +65,7 @@ def find_emptiness(events: Sequence[Event], successes: Sequence[str]) -> Failed 
 
 def is_content(event: Event) -> bool:
     """Whether this event is part of an answer or the start of a call."""
-    return type(event) is CallStarted or (type(event) not in ENVELOPE and is_answer(event))
+    return type(event) is CallStarted or is_answer(event)
 
 
 def is_answer(event: Event) -> bool:

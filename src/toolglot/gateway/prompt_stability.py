@@ -81,8 +81,7 @@ def _edit_message(message: Message, rules: Sequence[VolatileLine]) -> Message:
 
 def remove_from_body(exchange: Exchange, body: bytes) -> bytes:
     """The client's own bytes without such lines."""
-    rules = exchange.volatile_lines
-    for rule in rules:
+    for rule in exchange.volatile_lines:
         body = edit_system_prompt(body, rule.mark.encode(), rule.remove)
     return body
 
@@ -124,8 +123,6 @@ def _find_changes(state: ConversationState, texts: Sequence[str]) -> tuple[Seque
 def append_lines(conversation: Conversation, lines: str) -> Conversation:
     """The conversation with these lines at the end of its last message, which is the user's."""
     *earlier, last = conversation.messages
-    if not lines:
-        return conversation
     *parts, end = last.parts or (_EMPTY,)
     added = (Text(f"{end.text}\n\n{lines}"),) if isinstance(end, Text) else (end, Text(lines))
     return replace(conversation, messages=(*earlier, Message(last.role, (*parts, *added))))
@@ -134,10 +131,8 @@ def append_lines(conversation: Conversation, lines: str) -> Conversation:
 # -- measuring ---------------------------------------------------------------------------------------------------------
 
 
-def measure_prompt(exchange: Exchange, conversation: Conversation, size: int) -> None:
-    """Record how much of the prompt is the same as in the request before. ``size`` is that of the body."""
-    if size < SMALL_PROMPT:
-        return
+def measure_prompt(exchange: Exchange, conversation: Conversation) -> None:
+    """Record how much of the prompt is the same as in the request before."""
     system, dialog = split_context(conversation.messages)
     texts = [*_list_all_texts(system), _write_tools(conversation.tools), *_list_all_texts(dialog)]
     prompt, recorder = _join(texts), exchange.recorder

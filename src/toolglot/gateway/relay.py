@@ -82,7 +82,7 @@ class RelayedStream:
         return self.patterns.may_end(event) or self.patterns.may_have_content(event)
 
     def open_decoder(self) -> ResponseDecoder:
-        return self.exchange.wire.open_decoder(self.exchange.source.new_call_id)
+        return self.exchange.wire.open_decoder(self.exchange.new_call_id)
 
     def feed(self, chunk: bytes) -> bytes:
         if self.dry_run is not None:
@@ -275,7 +275,7 @@ class RelayedStream:
                 return []
             first, whole, _rest = self.first.partition(end)
             read = end.join((first, *raw_events) if whole else raw_events)
-        decoder = self.exchange.wire.open_decoder(self.exchange.source.new_call_id)
+        decoder = self.exchange.wire.open_decoder(self.exchange.new_call_id)
         events: list[Event] = [event for event in decoder.feed(read) if type(event) not in UNRECORDED]
         events += decoder.close()
         keep_for_reference(self.exchange, decoder)
@@ -301,7 +301,7 @@ class RelayedStream:
             return replace(finished, reason="")
         if finished.reason == "length":
             for event in reversed(raw_events):
-                alone = self.exchange.wire.open_decoder(self.exchange.source.new_call_id)
+                alone = self.exchange.wire.open_decoder(self.exchange.new_call_id)
                 alone.feed(event + end)
                 if alone.finish_reason:
                     reasons = [one.reason for one in alone.close() if isinstance(one, Finished)]

@@ -15,7 +15,13 @@ from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCh
 from toolglot.gateway.capabilities.constraints import constrain
 from toolglot.gateway.capabilities.profiles import REASONING_RETURNED, SIGNED_CALLS, STREAM_ONLY, Rule
 from toolglot.gateway.capabilities.workarounds import adapt_reasoning, restrict_tools
-from toolglot.gateway.prompt_stability import append_lines, measure_prompt, pin_system_prompt, remove_from_body
+from toolglot.gateway.prompt_stability import (
+    SMALL_PROMPT,
+    append_lines,
+    measure_prompt,
+    pin_system_prompt,
+    remove_from_body,
+)
 from toolglot.gateway.recovery.annotations import Annotation, annotate, find_last_turn
 from toolglot.gateway.recovery.attempts import AnswerDefect, DefectKind, Step
 from toolglot.gateway.recovery.edit_hints import find_edit_hints
@@ -42,7 +48,7 @@ def encode(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes
     """The request for the upstream: the client's own bytes, wherever that is possible."""
     mode = exchange.route.tool_mode
     if mode is not RELAY:
-        exchange.mapping = _find_mapping(exchange, conversation)
+        exchange.mapping = _find_mapping(exchange, conversation) if exchange.route.model.editing else None
         guard = exchange.settings.clients.guard
         if guard and any(tool.name in GUARDED_TOOLS for tool in conversation.tools):
             exchange.guards = guard
@@ -56,7 +62,7 @@ def encode(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes
 def _find_mapping(exchange: Exchange, conversation: Conversation) -> toolsets.ToolMapping | None:
     """The mapping from the client's tools to those that the model was trained on, if the settings ask for one."""
     wanted, session = exchange.route.model.editing, exchange.xml_session
-    if not wanted or not exchange.experiment.runs(EDITING):
+    if not exchange.experiment.runs(EDITING):
         return None
     tools = conversation.tools if session is None else session.offered
     mapping = toolsets.find_mapping(
@@ -87,14 +93,17 @@ def encode_as_text(
     conversation = _heal(exchange, session.to_native(conversation) if session else conversation)
     if route.tool_mode is RELAY:  # past calls are rendered, no tools are taught
         conversation = replace(conversation, tools=(), choice=ToolChoice())
-    conversation, changed_lines = pin_system_prompt(exchange, conversation)
+    changed_lines = ""
+    if conversation.messages and conversation.messages[0].role == "system":
+        conversation, changed_lines = pin_system_prompt(exchange, conversation)
     prompted = exchange.prompted = _render_prompt(exchange, conversation)
     exchange.recorder.notes += prompted.notes
     exchange.tools, exchange.names = _list_readable(exchange, prompted.tools), prompted.names
     if tool:
         rule, wire = _find_rule(exchange), exchange.upstream_wire
         prompted = constrain(prompted, rule, wire, route.dialect, tool=tool) or prompted
-    return _encode_for_wire(exchange, _append(append_lines(prompted.conversation, changed_lines), more))
+    written = append_lines(prompted.conversation, changed_lines) if changed_lines else prompted.conversation
+    return _encode_for_wire(exchange, _append(written, more) if more else written)
 
 
 def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerDefect, step: Step) -> bytes:
@@ -189,8 +198,10 @@ def _adapt_model(exchange: Exchange, conversation: Conversation, body: bytes) ->
     """The client's own bytes with the upstream's name of the model. Usually the client uses the same name, and the body
     is not parsed again; but it may lack the default model, and half a surrogate pair is repaired."""
     model, stripped = exchange.route.model.model, exchange.route.mode == "off"
-    body = remove_from_body(exchange, body)
-    measure_prompt(exchange, conversation, len(body))
+    if exchange.volatile_lines:
+        body = remove_from_body(exchange, body)
+    if len(body) >= SMALL_PROMPT:
+        measure_prompt(exchange, conversation)
     same = model == conversation.model != exchange.settings.server.default_model
     intact = same and not stripped and b"\\ud" not in body and b"\\uD" not in body
     return body if intact else exchange.wire.adapt_request(body, model, without_tools=stripped)
@@ -356,7 +367,8 @@ def _encode_for_wire(exchange: Exchange, conversation: Conversation) -> bytes:
     forced = _needs_stream(exchange)
     stream, wants_usage = client_request.stream or forced, client_request.wants_usage or forced
     encoded = exchange.upstream_wire.encode_request(conversation, stream=stream, wants_usage=wants_usage)
-    measure_prompt(exchange, conversation, len(encoded))
+    if len(encoded) >= SMALL_PROMPT:
+        measure_prompt(exchange, conversation)
     return encoded
 
 

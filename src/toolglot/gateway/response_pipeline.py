@@ -17,24 +17,39 @@ from typing import Protocol
 from toolglot.clients.toolsets import ResponseMapper
 from toolglot.clients.xml.argument_escaping import ArgumentEscaper
 from toolglot.clients.xml.response_renderer import shorten_arguments
+from toolglot.config.recovery_settings import HOLD_ALWAYS, HOLD_NEVER
 from toolglot.config.rollout import SHELL
 from toolglot.core.call_patterns import read_patterns
 from toolglot.core.conversation import ToolChoice
 from toolglot.core.errors import ToolglotError
-from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta
+from toolglot.core.events import (
+    CallArguments,
+    CallEnded,
+    CallRejected,
+    CallStarted,
+    Event,
+    Failed,
+    Started,
+    TextDelta,
+)
 from toolglot.core.options import Options, make_options
 from toolglot.core.schema.toolset import compile_tools
+from toolglot.core.schema.validation import CallChecker
+from toolglot.gateway.capabilities.profiles import DEFECTIVE_CALLS
 from toolglot.gateway.context import GatewayContext, IncomingRequest
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.delivery_plan import DeliveryPlan, EventDelivery
 from toolglot.gateway.dry_run import DryRun
 from toolglot.gateway.exchange import Exchange, Prepared, prepare
 from toolglot.gateway.outcomes import describe_failure, find_emptiness, redact_failure
-from toolglot.gateway.recovery.hooks import explain_to_client, holds_calls, open_recovery
+from toolglot.gateway.recovery.attempts import Recovery
+from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
 from toolglot.gateway.routing import NATIVE, RELAY, Route, takes_one_call
 from toolglot.gateway.sessions.kept_reasoning import ReasoningCollector
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.gateway.xml_delivery import XmlDelivery
+from toolglot.prompting.feedback import write_feedback
+from toolglot.reading.narrated_stops import announces_action, wants_action
 from toolglot.reading.reader import Reader
 from toolglot.wires.protocol import ClientRequest, DecodedResponse, ResponseDecoder, ResponseIdentity
 from toolglot.wires.sse import BOM
@@ -71,7 +86,7 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     Returns: the client's response, empty if the model has to be asked again. Raises: ToolglotError if the response
     is no answer.
     """
-    wire, new_id = exchange.upstream_wire, exchange.source.new_call_id
+    wire, new_id = exchange.upstream_wire, exchange.new_call_id
     body = body.removeprefix(BOM)
     if exchange.is_relayed and not streamed and body.lstrip()[:1] == b"{":
         return _relay_whole(exchange, body)
@@ -152,7 +167,7 @@ def deliver_whole(delivery: EventDelivery, events: Sequence[Event]) -> list[Even
 
 def _relay_whole(exchange: Exchange, body: bytes) -> bytes:
     """The response unchanged. Raises ToolglotError if it is no answer."""
-    events = exchange.upstream_wire.decode_response(body, exchange.source.new_call_id).events
+    events = exchange.upstream_wire.decode_response(body, exchange.new_call_id).events
     failure = find_emptiness(events, exchange.wire.success_reasons)
     if failure is not None:
         raise describe_failure(redact_failure(failure, exchange.secrets))
@@ -239,7 +254,7 @@ def observe_upstream(exchange: Exchange, delivery: EventDelivery) -> Callable[[l
 def open_delivery(exchange: Exchange, streamed: bool) -> EventDelivery:
     """The delivery of the response, observed by a dry run if the rollout asks for one."""
     delivery = _open_delivery(exchange, exchange.route, exchange.recorder, streamed)
-    if dry_run := open_dry_run(exchange, streamed):
+    if exchange.experiment.has_dry_run and (dry_run := open_dry_run(exchange, streamed)):
         delivery.set_observer(dry_run.observe)
     return delivery
 
@@ -249,7 +264,7 @@ def open_dry_run(exchange: Exchange, streamed: bool) -> DryRun | None:
     if route is None or not exchange.experiment.has_dry_run:
         return None
     recorder = exchange.recorder.start_dry_run(route.tool_mode, route.client)
-    decoder = exchange.upstream_wire.open_decoder(exchange.source.new_call_id)
+    decoder = exchange.upstream_wire.open_decoder(exchange.new_call_id)
     return DryRun(_open_delivery(exchange, route, recorder, streamed), decoder)
 
 
@@ -265,10 +280,10 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
         delivery = Delivery(reader, recorder, plan)
         if recovery is None:
             return delivery
-        checked = recovery.delivery = open_recovery(exchange, recovery, delivery)
+        checked = recovery.delivery = _open_recovery(exchange, recovery, delivery)
         return checked
     mapper = ResponseMapper(exchange.mapping, recorder.notes, shown=shorten_arguments) if exchange.mapping else None
-    recover = partial(open_recovery, exchange, recovery) if recovery else None
+    recover = partial(_open_recovery, exchange, recovery) if recovery else None
     rendered = XmlDelivery(session.make_renderer(plan.native), reader, recorder, plan, mapper, recover)
     if recovery is not None:
         recovery.delivery = rendered
@@ -277,11 +292,11 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
 
 def _make_plan(exchange: Exchange, route: Route, dry_run: bool, streamed: bool) -> DeliveryPlan:
     recovery = None if dry_run else exchange.recovery
-    holds = streamed and recovery is not None and holds_calls(exchange)
+    holds = streamed and recovery is not None and _holds_calls(exchange)
     return DeliveryPlan(
         names=exchange.names,
         break_character=exchange.prompted.break_character if exchange.prompted else "",
-        choice=_limit_choice(exchange),
+        choice=exchange.choice if exchange.upstream_wire.chat is None else _limit_choice(exchange),
         single=takes_one_call(exchange.client_request.conversation, exchange.settings),
         streamed=streamed and not exchange.wire.sends_whole_calls and not holds,
         secrets=exchange.secrets,
@@ -291,8 +306,39 @@ def _make_plan(exchange: Exchange, route: Route, dry_run: bool, streamed: bool) 
         max_argument_bytes=exchange.settings.tool_calling.max_parameter_bytes,
         only_last=route.detected,
         marks_rejected=recovery is not None,
-        explain=explain_to_client(exchange) if recovery is not None else None,
+        explain=_explain_to_client(exchange) if recovery is not None and recovery.settings.feedback_only else None,
     )
+
+
+def _holds_calls(exchange: Exchange) -> bool:
+    """Whether streamed calls are sent only when they are complete and checked."""
+    hold, route = exchange.settings.recovery.hold_calls, exchange.route
+    if hold in (HOLD_ALWAYS, HOLD_NEVER):
+        return hold == HOLD_ALWAYS
+    if route.upstream.coached or (route.rule is not None and DEFECTIVE_CALLS in route.rule.quirks):
+        return True
+    recent = exchange.context.capabilities.recent_defects
+    return bool(recent.until) and recent.has(route.upstream.base_url, route.model.model)
+
+
+def _explain_to_client(exchange: Exchange) -> Callable[[list[CallRejected]], str]:
+    """How rejected calls are explained to the client, which is asked again instead of the model."""
+    dialect = None if exchange.route.tool_mode is NATIVE else exchange.route.dialect
+    return lambda rejected: write_feedback(rejected, exchange.tools, dialect)
+
+
+def _open_recovery(exchange: Exchange, recovery: Recovery, delivery: Delivery) -> CheckedDelivery:
+    """The delivery of an answer that may need several attempts."""
+    names, session = exchange.names, exchange.xml_session
+    tools = {names.get(tool.name, tool.name): tool for tool in exchange.tools}
+    others = (*exchange.route.supported, *exchange.client_request.special_tools)
+    messages = recovery.conversation.messages
+
+    def announces(text: str) -> bool:
+        return announces_action(text) and wants_action(messages)
+
+    rendering = session.find_call_defects if session is not None and exchange.mapping is None else None
+    return CheckedDelivery(delivery, recovery, CallChecker(tools, others, rendering), announces)
 
 
 def _may_ask_again(exchange: Exchange, route: Route) -> bool:
@@ -301,10 +347,10 @@ def _may_ask_again(exchange: Exchange, route: Route) -> bool:
 
 
 def _limit_choice(exchange: Exchange) -> ToolChoice:
-    """The calls that the client takes. Of a stateful upstream these are only those of tools that its prompt
-    describes: it has tools of its own, which are not the client's."""
+    """The calls of a stateful upstream that the client takes: only those of tools that its prompt describes. It has
+    tools of its own, which are not the client's."""
     choice, names = exchange.choice, exchange.names
-    if exchange.upstream_wire.chat is None or choice.only or choice.mode == "none":
+    if choice.only or choice.mode == "none":
         return choice
     known = dict.fromkeys((*(names.get(tool.name, tool.name) for tool in exchange.tools), *exchange.route.supported))
     return ToolChoice(choice.mode, tuple(known)) if known else ToolChoice("none")
@@ -332,7 +378,7 @@ def _open_reader(exchange: Exchange, route: Route, dry_run: bool) -> Reader:
     if only:
         tools = tuple(tool for tool in tools if names.get(tool.name, tool.name) in only)
         supported = tuple(name for name in supported if name in only)
-    compiled, new_id = compile_tools(tools, supported), exchange.source.new_call_id
+    compiled, new_id = compile_tools(tools, supported), exchange.new_call_id
     return Reader.prepared(compiled, route.dialect, options, new_id, exchange.quotations)
 
 

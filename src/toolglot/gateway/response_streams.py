@@ -23,6 +23,7 @@ from toolglot.gateway.response_pipeline import (
     open_steps,
     settle_answer,
 )
+from toolglot.gateway.routing import NATIVE, RELAY
 from toolglot.wires.sse import escape_line_breaks
 
 
@@ -42,7 +43,8 @@ class Stream(Protocol):
 
 
 def open_stream(exchange: Exchange) -> Stream:
-    return RelayedStream(exchange) if exchange.is_relayed else TranslatedStream(exchange)
+    relayed = exchange.route.tool_mode is RELAY and exchange.is_relayed
+    return RelayedStream(exchange) if relayed else TranslatedStream(exchange)
 
 
 class TranslatedStream:
@@ -55,21 +57,22 @@ class TranslatedStream:
 
     def restart(self) -> None:
         """Another response replaces the first one; what the client has received remains valid."""
-        exchange = self.exchange
+        exchange, self.over = self.exchange, False
         if exchange.recovery is not None:
             exchange.recovery.delivery = None
-        self.decoder = exchange.upstream_wire.open_decoder(exchange.source.new_call_id)
+        self.decoder = exchange.upstream_wire.open_decoder(exchange.new_call_id)
         self.delivery = delivery = open_delivery(exchange, streamed=True)
         self.deliver_events = observe_upstream(exchange, delivery)
         self.steps = open_steps(exchange, streamed=True)
         self.passthrough: Passthrough | None = None
-        if exchange.may_pass_through and isinstance(delivery, Delivery | CheckedDelivery):
+        native = exchange.route.tool_mode is NATIVE
+        if native and exchange.may_pass_through and isinstance(delivery, Delivery | CheckedDelivery):
             self.passthrough = Passthrough(self.decoder, delivery)
 
     def begin_attempt(self) -> None:
         """The model was asked again: its next answer continues this one."""
-        exchange = self.exchange
-        self.decoder = exchange.upstream_wire.open_decoder(exchange.source.new_call_id)
+        exchange, self.over = self.exchange, False
+        self.decoder = exchange.upstream_wire.open_decoder(exchange.new_call_id)
         self.delivery = open_delivery(exchange, streamed=True)
         self.deliver_events = observe_upstream(exchange, self.delivery)
 
@@ -77,18 +80,20 @@ class TranslatedStream:
         """The model could not be asked again: the end of its first answer."""
         return escape_line_breaks(self.encoder.write(self.run_steps(settle_answer(self.exchange))))
 
-    @property
-    def over(self) -> bool:
-        return self.decoder.over or self.delivery.over
-
     def feed(self, chunk: bytes) -> bytes:
+        events = self.decoder.feed(chunk)
+        self.over = self.decoder.over
         if self.passthrough or self.steps:
-            return self.convert(chunk, self.decoder.feed(chunk))
-        written = self.encoder.write(self.deliver_events(self.decoder.feed(chunk)))
-        return written if written.isascii() else escape_line_breaks(written)
+            written = self.convert(chunk, events)
+        else:
+            written = self.encoder.write(self.deliver_events(events))
+            written = written if written.isascii() else escape_line_breaks(written)
+        self.over = self.over or self.delivery.over
+        return written
 
     def close(self) -> bytes:
         events = self.decoder.close()
+        self.over = self.over or self.decoder.over
         return self.convert(b"", events) if events else b""
 
     def convert(self, chunk: bytes, events: list[Event]) -> bytes:
@@ -120,7 +125,7 @@ class TranslatedStream:
     def convert_whole(self, body: bytes) -> bytes:
         """Convert a whole body although a stream was requested. Raises ToolglotError if it is no answer."""
         exchange = self.exchange
-        delivered = self.deliver(exchange.upstream_wire.decode_response(body, exchange.source.new_call_id).events)
+        delivered = self.deliver(exchange.upstream_wire.decode_response(body, exchange.new_call_id).events)
         if delivered and isinstance(delivered[-1], Failed):
             raise describe_failure(delivered[-1])
         return escape_line_breaks(self.encoder.write(delivered))

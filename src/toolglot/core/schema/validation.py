@@ -1,4 +1,4 @@
-"""Validates the arguments of native calls against the schema of their tool.
+"""Validates calls against the tools on offer, and their arguments against the schema of the tool.
 
 Strategy. A call is refused only for what a tool cannot accept: arguments that are not one JSON object, a missing
 required argument, a value of another type or outside an enum, an argument that the schema forbids. ``jsonschema-rs``
@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final, NoReturn, Protocol, TypeAlias
+from typing import Any, Final, NoReturn, Protocol
 
 from toolglot.core.conversation import Tool
 from toolglot.core.events import Defect, Reason
@@ -27,6 +27,8 @@ from toolglot.core.schema.types import SchemaType
 
 MAX_DEFECTS: Final = 8
 """Defects that are reported for one call."""
+MAX_LISTED: Final = 20
+"""How many known tools the defect of an unknown one names."""
 UNKNOWN_NAME: Final = "an unknown name"
 """What is found where an argument is one that the tool does not have."""
 _ARGUMENT: Final = "argument"
@@ -52,7 +54,43 @@ class _Error(Protocol):
     def instance_path(self) -> Sequence[str | int]: ...
 
 
-_FindErrors: TypeAlias = Callable[[object, bool], list[_Error]]
+class _Validator(Protocol):
+    """A validator of ``jsonschema-rs``."""
+
+    def is_valid(self, instance: object) -> bool: ...
+
+    def validate(self, instance: object) -> None: ...
+
+    def iter_errors(self, instance: object) -> Iterator[_Error]: ...
+
+
+class CallChecker:
+    """Checks complete calls against the tools on offer.
+
+    ``tools`` are those on offer, by the names that the client knows; ``others`` are further names that may be called.
+    ``check_rendering`` finds why a call cannot be rendered for the client. ``known`` are all names that may be called.
+    """
+
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        others: Collection[str] = (),
+        check_rendering: Callable[[str, str], tuple[Defect, ...]] | None = None,
+    ) -> None:
+        self.tools = tools
+        self.known: Collection[str] = {*tools, *others} if others else tools
+        self.check_rendering = check_rendering
+
+    def find_defects(self, name: str, arguments: str) -> tuple[Defect, ...]:
+        """What is wrong with a complete call; empty if nothing is."""
+        tool = self.tools.get(name)
+        if tool is not None:
+            defects = find_argument_defects(tool, arguments)
+            return self.check_rendering(name, arguments) if self.check_rendering and not defects else defects
+        if name in self.known:
+            return ()
+        known = ", ".join(islice(self.tools, MAX_LISTED))
+        return (Defect(reason=Reason.UNKNOWN_TOOL, where="tool", found=repr(name), expected=f"one of {known}"),)
 
 
 def find_argument_defects(tool: Tool, arguments: str) -> tuple[Defect, ...]:
@@ -61,7 +99,7 @@ def find_argument_defects(tool: Tool, arguments: str) -> tuple[Defect, ...]:
     Parameters: ``tool`` is the called tool, ``arguments`` the text of the arguments as the model wrote it.
     Returns: at most ``MAX_DEFECTS`` defects; none if the arguments are valid, or if that is in doubt. Never raises.
     """
-    compiled, problem = compile_tool(tool)
+    compiled, validator = _compile_validator(tool)
     try:
         given = _DECODER.decode(arguments.strip() or "{}")
     except json.JSONDecodeError as error:
@@ -71,18 +109,19 @@ def find_argument_defects(tool: Tool, arguments: str) -> tuple[Defect, ...]:
     given = {} if given is None else given
     if not isinstance(given, dict):
         return (_malformed(Reason.MALFORMED, _NOT_OBJECTS.get(type(given), "a number")),)
-    return () if problem else tuple(islice(_find_defects(tool, compiled, arguments, given), MAX_DEFECTS))
-
-
-def _find_defects(tool: Tool, compiled: CompiledTool, arguments: str, given: dict[str, Any]) -> Iterator[Defect]:
-    find_errors = _compile_validator(tool)
-    if find_errors is None:
-        yield from _check_compiled(compiled, _parse(arguments))
-        return
-    errors = find_errors(given, len(arguments) > _LARGE)
-    values = _parse(arguments) if errors else {}
-    for error in errors:
-        yield from _confirm(error, compiled.parameters, values)
+    if compiled is None:
+        return ()
+    if validator is None:
+        return tuple(islice(_check_compiled(compiled, _parse(arguments)), MAX_DEFECTS))
+    try:
+        if validator.is_valid(given):
+            return ()
+        errors = _list_errors(validator, given, len(arguments) > _LARGE)
+    except ValueError:  # lone surrogates, or nested too deeply
+        return ()
+    values = _parse(arguments)
+    confirmed = (defect for error in errors for defect in _confirm(error, compiled.parameters, values))
+    return tuple(islice(confirmed, MAX_DEFECTS))
 
 
 def _parse(arguments: str) -> dict[str, Value]:
@@ -170,37 +209,34 @@ def _extend(where: str, key: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def _compile_validator(tool: Tool) -> _FindErrors | None:
-    """A function that finds the errors of arguments; None if ``jsonschema-rs`` is not installed.
-
-    It finds nothing if the schema cannot be used.
-    """
+def _compile_validator(tool: Tool) -> tuple[CompiledTool | None, _Validator | None]:
+    """The compiled tool, None if its schema cannot be used; and its validator, None if ``jsonschema-rs`` is not
+    installed."""
+    compiled, problem = compile_tool(tool)
     try:
-        from jsonschema_rs import ValidationError, validator_for
+        return (None, None) if problem else (compiled, _make_validator(tool))
+    except (ValueError, TypeError, RecursionError):
+        return None, None
+
+
+def _make_validator(tool: Tool) -> _Validator | None:
+    try:
+        from jsonschema_rs import validator_for
     except ImportError:
         return None
+    return validator_for(json.loads(encode(_reduce(tool.parameters, 0))), retriever=_refuse_to_fetch)
+
+
+def _list_errors(validator: _Validator, arguments: object, only_first: bool) -> Sequence[_Error]:
+    from jsonschema_rs import ValidationError
+
+    if not only_first:
+        return list(validator.iter_errors(arguments))
     try:
-        schema = json.loads(encode(_reduce(tool.parameters, 0)))
-        validator = validator_for(schema, retriever=_refuse_to_fetch)
-    except (ValueError, TypeError, RecursionError):
-        return _find_nothing
-
-    def find_errors(arguments: object, only_first: bool) -> list[_Error]:
-        try:
-            if not only_first:
-                return list(validator.iter_errors(arguments))
-            validator.validate(arguments)
-        except ValidationError as error:
-            return [error]
-        except ValueError:  # lone surrogates, or nested too deeply
-            pass
-        return []
-
-    return find_errors
-
-
-def _find_nothing(arguments: object, only_first: bool) -> list[_Error]:
-    return []
+        validator.validate(arguments)
+    except ValidationError as error:
+        return (error,)
+    return ()
 
 
 def _refuse_to_fetch(address: str) -> NoReturn:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import Struct
+
 from toolglot.core.events import Event, Failed, Finished, TextDelta
 from toolglot.gateway.recovery.attempts import Recovery
 
@@ -13,17 +15,15 @@ MOST_OVERLAP: Final = 400
 LAST_PIECES: Final = 1000
 
 
-class AttemptInput:
+class AttemptInput(Struct, eq=False):
     """The upstream's events of one answer. ``reported`` is its finish reason, ``is_unparsed``: the server could
-    not parse it."""
+    not parse it. ``beginning`` is the first text after a cut, until it is known how much of it the model repeats."""
 
-    def __init__(self, recovery: Recovery) -> None:
-        self.recovery = recovery
-        self.texts: list[str] = []
-        self.reported = ""
-        self.is_unparsed = False
-        self.beginning: list[str] | None = None
-        """The first text after a cut, until it is known how much of it the model repeats."""
+    recovery: Recovery
+    texts: list[str] = []
+    reported: str = ""
+    is_unparsed: bool = False
+    beginning: list[str] | None = None
 
     @property
     def text(self) -> str:

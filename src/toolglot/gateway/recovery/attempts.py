@@ -114,33 +114,24 @@ class RecoverableDelivery(EventDelivery, Protocol):
     def settle(self) -> list[Event]: ...
 
 
-class Recovery:
-    """The attempts of one exchange. ``conversation`` is what the client asked; ``defect`` is set while another request
-    has to be sent because of it. ``delivery`` continues the same answer over all attempts."""
+class Recovery(Struct, eq=False):
+    """The attempts of one exchange. ``conversation`` is what the client asked. ``on_defect`` is called when a call is
+    defective. ``read_failure`` reads the calls in the error of a server that could not parse its model's answer; None
+    if an error means something else. ``defect`` is set while another request has to be sent because of it. ``delivery``
+    continues the same answer over all attempts; ``delivered`` is what they have delivered so far of an answer that is
+    sent whole."""
 
-    def __init__(
-        self,
-        conversation: Conversation,
-        settings: RecoverySettings,
-        recorder: RequestRecorder,
-        arm: Arm,
-        on_defect: Callable[[], None],
-        read_failure: Callable[[Failed], list[Event] | None],
-    ) -> None:
-        """``on_defect`` is called when a call is defective. ``read_failure`` reads the calls in the error of a server
-        that could not parse its model's answer; None if an error means something else."""
-        self.conversation = conversation
-        self.settings = settings
-        self.recorder = recorder
-        self.arm = arm
-        self.on_defect = on_defect
-        self.read_failure = read_failure
-        self.attempts = 1
-        self.defect: AnswerDefect | None = None
-        self.delivery: RecoverableDelivery | None = None
-        self.delivered: list[Event] = []
-        """What the attempts of an answer that is sent whole have delivered so far."""
-        self.usage: Usage | None = None
+    conversation: Conversation
+    settings: RecoverySettings
+    recorder: RequestRecorder
+    arm: Arm
+    on_defect: Callable[[], None]
+    read_failure: Callable[[Failed], list[Event] | None]
+    attempts: int = 1
+    defect: AnswerDefect | None = None
+    delivery: RecoverableDelivery | None = None
+    delivered: list[Event] = []
+    usage: Usage | None = None
 
     @property
     def behind_result(self) -> bool:

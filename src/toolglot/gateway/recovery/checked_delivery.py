@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -34,6 +34,7 @@ from toolglot.core.events import (
     Reason,
     TextDelta,
 )
+from toolglot.core.schema.validation import CallChecker
 from toolglot.dialects.event_buffer import MESSAGE_BREAK
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.delivery_plan import DeliveryPlan
@@ -63,20 +64,11 @@ FAILURES: Final = {
 """Failures of an answer that another attempt may avoid, by their codes."""
 FINAL_REASONS: Final = ("length", "content_filter")
 """Finish reasons of answers that the model would not end differently."""
-ENDS: Final = (Finished, Failed)
 COPIED: Final = Defect(
     reason=Reason.INVALID_VALUE, where="arguments", found="a placeholder of the example", expected="a value of its own"
 )
 """The defect of a corrected call with the example's values."""
 ARGUMENTS: Final = "{gap}({why} Its arguments were:)\n\n{arguments}"
-
-
-class CallChecker(Protocol):
-    """Checks calls against the tools on offer."""
-
-    def knows(self, name: str) -> bool: ...
-
-    def find_defects(self, name: str, arguments: str) -> tuple[Defect, ...]: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -94,44 +86,38 @@ class _Call:
     def arguments(self) -> str:
         return "".join(self.fragments)
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """What makes two calls the same."""
-        try:
-            return self.event.name, json.dumps(json.loads(self.arguments), sort_keys=True)
-        except (ValueError, RecursionError):
-            return self.event.name, self.arguments
+
+def _make_key(name: str, arguments: str) -> tuple[str, str]:
+    """What makes two calls the same."""
+    try:
+        return name, json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return name, arguments
 
 
 class CheckedDelivery:
     """The delivery of one answer, made of one or more attempts.
 
-    ``announces`` says whether a text without a call announces one. ``holds``: streamed calls are held until they are
-    complete and checked.
+    ``announces`` says whether a text without a call announces one. ``over``: the rest of the answer is ignored.
     """
 
     def __init__(
-        self,
-        delivery: Delivery,
-        recovery: Recovery,
-        checker: CallChecker,
-        announces: Callable[[str], bool],
-        *,
-        holds: bool,
+        self, delivery: Delivery, recovery: Recovery, checker: CallChecker, announces: Callable[[str], bool]
     ) -> None:
         self.recovery = recovery
         self.recorder: RequestRecorder = delivery.recorder
         self.checker = checker
         self.announces = announces
-        self.holds = holds or not delivery.plan.streamed
+        self.holds = not delivery.plan.streamed
+        """Whether calls are held until they are complete and checked."""
         self.first_defect: AnswerDefect | None = None
         """The defect of the first attempt; None during that attempt."""
         self.first_tail: list[Event] = []
         """The end of the first attempt, which is sent if no other attempt succeeds."""
         self.started = 0
         """How many calls were sent, whole or in part."""
-        self.delivered: dict[tuple[str, str], str] = {}
-        """The complete calls that the client has, with the names of their tools."""
+        self.delivered: list[tuple[str, str]] = []
+        """The names and arguments of the complete calls that the client has."""
         self.partial: _Call | None = None
         """The call of which only a part was sent."""
         self.cut_end: Finished | None = None
@@ -142,6 +128,8 @@ class CheckedDelivery:
 
     def _begin(self, delivery: Delivery) -> None:
         self.delivery = delivery
+        self.plan = delivery.plan
+        self.over = self.has_output = False
         self.input = AttemptInput(self.recovery)
         self.calls: dict[int, _Call] = {}
         self.rejected: list[CallRejected] = []
@@ -166,18 +154,6 @@ class CheckedDelivery:
 
     # -- as the delivery of the current attempt ------------------------------------------------------------------------
 
-    @property
-    def plan(self) -> DeliveryPlan:
-        return self.delivery.plan
-
-    @property
-    def over(self) -> bool:
-        return self.delivery.over
-
-    @property
-    def has_output(self) -> bool:
-        return self.delivery.has_output
-
     def set_observer(self, observer: Callable[[Iterable[Event]], None]) -> None:
         self.observer = self.delivery.observer = observer
 
@@ -190,21 +166,30 @@ class CheckedDelivery:
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client receives for these events of the upstream."""
         source, taken = self.input, events if isinstance(events, list) else list(events)
-        if source.beginning is None and taken and type(taken[-1]) not in ENDS:
+        last = taken[-1] if taken else None
+        if source.beginning is None and type(last) is not Failed:
             source.texts += [event.text for event in taken if type(event) is TextDelta]
-            return self.process(taken)
-        taken = source.take(taken)
-        if not self.recovery.settings.continue_cut or source.reported != "length":
-            return self.process(taken)
-        *before, last = taken
-        out = self.process(before)
-        return out if self.is_continued(last) else out + self.process([last])
-
-    def process(self, events: list[Event]) -> list[Event]:
-        delivered = self.delivery.deliver(events)
-        if len(delivered) == 1 and type(delivered[0]) in DELTAS and self.tail is None and self.first_defect is None:
+            if type(last) is Finished:
+                source.reported = last.reason
+        else:
+            taken = source.take(taken)
+        if taken and source.reported == "length" and self.recovery.settings.continue_cut:
+            *before, last = taken
+            out = self.process(before)
+            return out if self.is_continued(last) else out + self.process([last])
+        delivered = self.delivery.deliver(taken)
+        plain = self.has_output and len(delivered) == 1 and type(delivered[0]) in DELTAS
+        if plain and self.tail is None and self.first_defect is None:  # the common case
             self.has_text = self.has_text or type(delivered[0]) is TextDelta
             return delivered
+        return self.check(delivered) if delivered else delivered
+
+    def process(self, events: list[Event]) -> list[Event]:
+        return self.check(self.delivery.deliver(events))
+
+    def check(self, delivered: list[Event]) -> list[Event]:
+        """What the client receives of these events."""
+        self.over, self.has_output = self.delivery.over, self.delivery.has_output
         out: list[Event] = []
         for event in delivered:
             self.accept(event, out)
@@ -229,7 +214,9 @@ class CheckedDelivery:
             case CallArguments(index=index) if index in self.calls:
                 call = self.calls[index]
                 call.fragments.append(event.fragment)
-                if not call.held:
+                if call.number == index:  # the common case
+                    out.append(event)
+                elif not call.held:
                     self.send(event, call, out)
             case CallEnded(index=index) | CallRejected(index=int(index)) if index in self.calls:
                 call = self.calls.pop(index)
@@ -239,7 +226,8 @@ class CheckedDelivery:
                 else:
                     self.end_call(call, event, out)
             case Finished() | Failed():
-                self.drain_queue(out, last=True)
+                if self.queue:
+                    self.drain_queue(out, last=True)
                 self.end_attempt(event, out)
             case _ if self.queue:
                 self.queue.append(event)
@@ -275,7 +263,7 @@ class CheckedDelivery:
 
     def start_call(self, event: CallStarted, out: list[Event]) -> None:
         waits = self.tail is not None or self.first_defect is not None
-        held = self.holds or waits or not self.checker.knows(event.name)
+        held = self.holds or waits or event.name not in self.checker.known
         call = self.calls[event.index] = _Call(event, held or bool(self.queue))
         if call.held:
             self.queue.append(call)
@@ -302,8 +290,9 @@ class CheckedDelivery:
             self.withhold(call, event)
             self.tail += [call.event, CallArguments(call.event.index, call.arguments), event]
             return
-        defects = self.checker.find_defects(call.event.name, call.arguments)
-        if not defects and self.first_defect is not None and holds_placeholder(call.arguments):
+        arguments = call.arguments
+        defects = self.checker.find_defects(call.event.name, arguments)
+        if not defects and self.first_defect is not None and holds_placeholder(arguments):
             defects = (COPIED,)
         if defects and call.held:
             self.hold_back(call, event, defects)
@@ -313,7 +302,7 @@ class CheckedDelivery:
             if defects:
                 self.recorder.notes.append(f"a call of {call.event.name} was sent before it was checked: {defects[0]}")
                 self.recovery.on_defect()
-            self.delivered[call.key] = call.event.name
+            self.delivered.append((call.event.name, arguments))
             if call.held:
                 self.send_whole(call, event, out)
             else:
@@ -345,15 +334,15 @@ class CheckedDelivery:
 
     def end_corrected(self, call: _Call, event: CallEnded, out: list[Event]) -> None:
         """A call of a further attempt is complete and good: it goes on where the defective one stopped, or is new."""
-        partial = self.partial
-        if call.key in self.delivered or (self.plan.single and self.started and partial is None):
+        partial, name, arguments = self.partial, call.event.name, call.arguments
+        known = _make_key(name, arguments) in (_make_key(*delivered) for delivered in self.delivered)
+        if known or (self.plan.single and self.started and partial is None):
             self.withhold(call, event)
             return
         if partial is None:
             self.send_whole(call, event, out)
         else:
-            same = partial.event.name == call.event.name
-            rest = extend_arguments(partial.arguments, call.arguments) if same else None
+            rest = extend_arguments(partial.arguments, arguments) if partial.event.name == name else None
             if rest is None:
                 self.withhold(call, event)
                 self.recorder.notes.append("the corrected call does not continue what was sent of the first one")
@@ -361,7 +350,7 @@ class CheckedDelivery:
             out += [CallArguments(partial.number, rest)] if rest else []
             out.append(replace(event, index=partial.number))
             self.partial = None
-        self.delivered[call.key] = call.event.name
+        self.delivered.append((name, arguments))
         self.recovered = True
 
     def reject_call(self, call: _Call | None, event: CallRejected, out: list[Event]) -> None:
@@ -393,7 +382,9 @@ class CheckedDelivery:
 
     def end_attempt(self, event: Finished | Failed, out: list[Event]) -> None:
         recovery = self.recovery
-        recovery.usage = self.recorder.usage = add_usage(recovery.usage, self.recorder.usage)
+        if recovery.usage is not None:
+            self.recorder.usage = add_usage(recovery.usage, self.recorder.usage)
+        recovery.usage = self.recorder.usage
         if isinstance(event, Finished):
             event = Finished(event.reason, recovery.usage or event.usage)
         if self.first_defect is not None:
@@ -402,18 +393,17 @@ class CheckedDelivery:
         kind = self.find_defect(event)
         if kind in CALL_DEFECTS:
             recovery.on_defect()
-        tail = [*(self.tail or ()), *self.list_open_calls(), event]
+        unended = self.list_open_calls() if self.plan.reports_rejected else ()
+        tail = [*(self.tail or ()), *unended, event]
         defect = self.describe(kind) if kind is not None else None
         if defect is not None and recovery.take(defect):
             self.first_defect, self.first_tail = defect, tail
-            self.recorder.tools[:] = self.delivered.values()
+            self.recorder.tools[:] = [name for name, _ in self.delivered]
         else:
             self.release(tail, out)
 
     def list_open_calls(self) -> list[Event]:
         """Held calls without an end, for a receiver that says what became of them."""
-        if not self.plan.reports_rejected:
-            return []
         return [call.event for call in self.calls.values() if call.number < 0]
 
     def find_defect(self, event: Finished | Failed) -> DefectKind | None:
@@ -461,7 +451,7 @@ class CheckedDelivery:
         repeatable = kind in CALL_DEFECTS or (kind in WORDS_ONLY and first.kind in CALL_DEFECTS)
         if kind is None or not repeatable or not self.recovery.take(self.describe(kind)):
             return False
-        self.recorder.tools[:] = self.delivered.values()
+        self.recorder.tools[:] = [name for name, _ in self.delivered]
         return True
 
     def finish(self, reason: str, out: list[Event]) -> None:

@@ -23,7 +23,7 @@ MEMORY_BYTES: Final = 32 << 20
 MAX_PROMPT: Final = 4 << 20
 """Bytes of a prompt above which it is not compared with the next one."""
 
-_NO_MESSAGES: Final = Conversation("", ())
+NO_MESSAGES: Final = Conversation("", ())
 
 
 class ConversationMode(Struct, frozen=True):
@@ -33,33 +33,30 @@ class ConversationMode(Struct, frozen=True):
     dialect: str
 
 
-class ConversationState:
-    """The state of one conversation. Its key is made when it is first needed."""
+class ConversationState(Struct, eq=False):
+    """The state of one conversation. It is looked up when it is first needed. Afterwards, and once the request was
+    sent, ``conversation`` is not needed: messages are not held while a response is open."""
 
-    def __init__(
-        self, memory: TtlStore, owner: bytes, headers: Mapping[str, str] | None, conversation: Conversation
-    ) -> None:
-        self.has_answers = any(message.role == "assistant" for message in conversation.messages)
-        self._memory = memory
-        self._owner = owner
-        self._headers = headers
-        self._conversation = conversation
-        self._own: OwnedStore | None = None
+    memory: TtlStore
+    owner: bytes
+    headers: Mapping[str, str] | None
+    conversation: Conversation
+    has_answers: bool = False
+    own: OwnedStore | None = None
 
     def _open(self) -> OwnedStore:
-        if self._own is None:
-            session = find_session_id(self._headers, self._conversation.extra)
-            self._own = self._memory.open(self._owner.hex(), session, identify(self._conversation))
-        return self._own
-
-    def drop_messages(self) -> None:
-        """The request was sent: its messages are not held while its response is open."""
-        self._conversation = _NO_MESSAGES
+        if self.own is None:
+            conversation = self.conversation
+            self.has_answers = any(message.role == "assistant" for message in conversation.messages)
+            session = find_session_id(self.headers, conversation.extra)
+            self.own = self.memory.open(self.owner.hex(), session, identify(conversation))
+        return self.own
 
     def begin_mode(self, chosen: ConversationMode) -> ConversationMode:
         """The mode of this conversation: the one that its first request was sent in, or else the one chosen now. A
         request without any answer begins a conversation."""
-        kept = self._open().find(("mode",)) if self.has_answers else None
+        own = self._open()
+        kept = own.find(("mode",)) if self.has_answers else None
         if isinstance(kept, ConversationMode):
             return kept
         self.set_mode(chosen)
@@ -71,7 +68,8 @@ class ConversationState:
 
     def find_system(self) -> Sequence[str] | None:
         """The texts of the first system prompt of this conversation."""
-        kept = self._open().find(("system",)) if self.has_answers else None
+        own = self._open()
+        kept = own.find(("system",)) if self.has_answers else None
         return kept if isinstance(kept, tuple) else None
 
     def set_system(self, texts: Sequence[str]) -> None:
