@@ -136,6 +136,8 @@ class Recovery:
         self.on_defect = on_defect
         self.read_failure = read_failure
         self.attempts = 1
+        self.closed = False
+        """Whether the upstream failed: the model is not asked again, because it did nothing wrong."""
         self.defect: AnswerDefect | None = None
         self.delivery: RecoverableDelivery | None = None
         self.delivered: list[Event] = []
@@ -151,6 +153,8 @@ class Recovery:
     def take(self, defect: AnswerDefect) -> bool:
         """Whether the model is asked again because of this defect. Counts it in any case."""
         recorder, settings = self.recorder, self.settings
+        if self.closed:
+            return False
         if self.arm is DRY_RUN:
             recorder.notes.append(f"recovery would ask again: {defect.kind}")
             recorder.count(RECOVERY, defect.kind)
