@@ -10,6 +10,7 @@ from typing import Any
 from support.wiring import new_ids
 from toolglot.config import load
 from toolglot.core.conversation import Conversation
+from toolglot.core.errors import ToolglotError
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -87,6 +88,13 @@ class Line:
         if not exchange.streamed:
             return self.carry(exchange, self.upstream.encode_response(events, answerer, asked))
         return self.carry(exchange, self.upstream.open_encoder(answerer, asked).write(events))
+
+    def break_off(self, exchange: Exchange, events: Sequence[Event], error: ToolglotError) -> list[Event]:
+        """What the client reads of a stream that fails after these events."""
+        asked = ClientRequest(conversation=Conversation("m", ()), stream=True)
+        written = self.upstream.open_encoder(ResponseIdentity("1", 1234567890, "m"), asked).write(events)
+        stream, reader = open_stream(exchange), self.client.open_decoder(self.source.token)
+        return [*reader.feed(stream.feed(written) + stream.fail(error)), *reader.close()]
 
     def carry(self, exchange: Exchange, raw: bytes) -> list[Event]:
         """What the client reads of the bytes that the upstream wrote."""

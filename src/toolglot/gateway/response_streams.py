@@ -134,6 +134,8 @@ class TranslatedStream:
         """End the response with an error. One after its end is ignored."""
         if self.decoder.over:
             return b""
+        if self.exchange.recovery is not None:
+            self.exchange.recovery.closed = True
         *events, last = self.decoder.close()
         delivered = self.deliver([*events, last if isinstance(last, Finished) else Failed(error.code, error.message)])
         return escape_line_breaks(self.encoder.write([*self.end_passthrough(), *delivered]))

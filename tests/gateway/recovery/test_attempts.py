@@ -9,7 +9,7 @@ import pytest
 from support.line import Line, sum_up
 
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult, Tools
-from toolglot.core.errors import ToolglotError
+from toolglot.core.errors import ToolglotError, UpstreamError
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -330,3 +330,15 @@ def test_a_call_that_stays_cut_is_never_made(streamed: bool) -> None:
     events, requests = line.answer_in_turn(exchange, attempts)
     assert sum_up(events)[1:] == ([], "length")
     assert len(requests) == 1
+
+
+@pytest.mark.parametrize("client", WIRES)
+@pytest.mark.parametrize("mode", ["text", "native"])
+def test_a_broken_connection_is_an_error_and_not_a_defect(client: str, mode: str) -> None:
+    """The client is told at once, in the middle of a call too; the model did nothing wrong."""
+    line, exchange = ask(client, "openai_chat", mode, True)
+    begun = native("write_file", '{"path": "a.txt", "content": "no')[:2]
+    cut: list[Event] = [TextDelta(BROKEN_TEXTS["a cut call"])] if mode == "text" else begun
+    events = line.break_off(exchange, cut, UpstreamError("The connection broke."))
+    assert sum_up(events)[1:] == ([], "failed") and not exchange.asks_again
+    assert "connection broke" in str(events[-1])

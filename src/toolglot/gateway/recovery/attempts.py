@@ -119,7 +119,7 @@ class Recovery(Struct, eq=False):
     defective. ``read_failure`` reads the calls in the error of a server that could not parse its model's answer; None
     if an error means something else. ``defect`` is set while another request has to be sent because of it. ``delivery``
     continues the same answer over all attempts; ``delivered`` is what they have delivered so far of an answer that is
-    sent whole."""
+    sent whole. ``closed``: the upstream failed, and the model is not asked again, because it did nothing wrong."""
 
     conversation: Conversation
     settings: RecoverySettings
@@ -128,6 +128,7 @@ class Recovery(Struct, eq=False):
     on_defect: Callable[[], None]
     read_failure: Callable[[Failed], list[Event] | None]
     attempts: int = 1
+    closed: bool = False
     defect: AnswerDefect | None = None
     delivery: RecoverableDelivery | None = None
     delivered: list[Event] = []
@@ -142,6 +143,8 @@ class Recovery(Struct, eq=False):
     def take(self, defect: AnswerDefect) -> bool:
         """Whether the model is asked again because of this defect. Counts it in any case."""
         recorder, settings = self.recorder, self.settings
+        if self.closed:
+            return False
         if self.arm is DRY_RUN:
             recorder.notes.append(f"recovery would ask again: {defect.kind}")
             recorder.count(RECOVERY, defect.kind)

@@ -407,12 +407,14 @@ class CheckedDelivery:
         return [call.event for call in self.calls.values() if call.number < 0]
 
     def find_defect(self, event: Finished | Failed) -> DefectKind | None:
-        """What is wrong with the answer that ends here."""
+        """What is wrong with the answer that ends here. An error of the upstream is no defect of the model."""
+        if isinstance(event, Failed) and event.kind not in FAILURES:
+            return DefectKind.UNPARSED if self.input.is_unparsed else None
         if self.rejected:
             unknown = self.rejected[0].reason is Reason.UNKNOWN_TOOL
             return DefectKind.UNKNOWN if unknown else DefectKind.INVALID if self.has_invalid else DefectKind.REJECTED
         if isinstance(event, Failed):
-            return FAILURES.get(event.kind) or (DefectKind.UNPARSED if self.input.is_unparsed else None)
+            return FAILURES[event.kind]
         if self.started or self.recorder.calls or event.reason in FINAL_REASONS:
             return None
         if self.delivery.has_near_miss:
