@@ -42,11 +42,28 @@ def test_another_spelling_never_gives_another_value(seed: int) -> None:
         assert rest is None or json.loads(sent[:end] + rest) == WHOLE
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_other_values_never_give_anything_but_the_corrected_call(seed: int) -> None:
+    random = Random(seed)
+    values = ["", "a", "ab", 'a"', "a\\", "\u00e9", "{}", 1, 12, -1, None, True, [], [1], {"a": "b"}]
+    sent = json.dumps({key: random.choice(values) for key in "xyz"})
+    for _ in range(30):
+        meant = {key: random.choice(values) for key in "xyz"}
+        for end in range(2 * len(sent) + 1):
+            part = (sent + sent)[:end]
+            rest = extend_arguments(part, json.dumps(meant))
+            assert rest is None or json.loads(part + rest) == meant, part
+
+
 @pytest.mark.parametrize(
     ("sent", "corrected"),
     [
         ('{"path":"b"', '{"path":"a"}'),
         ('{"path":"ab', '{"path":"a"}'),
+        ('{"path":""', '{"path":"a"}'),
+        ('{"path":"a"', '{"path":"ab"}'),
+        ('{"path":"a","n":1', '{"n":1,"path":"ab"}'),
+        ('{"path":"a"}{"path":"a"}', '{"path":"ab"}'),
         ('{"other":1', '{"path":"a"}'),
         ('{"n":1,', '{"n":1}'),
         ('{"n":1', '{"n":2}'),

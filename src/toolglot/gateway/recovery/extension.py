@@ -127,8 +127,8 @@ def _complete_value(part: str, raw: str) -> str | None:
         return raw[len(part) :]
     if not (part.startswith('"') and raw.startswith('"')):
         return None
-    begun, whole = _read_string(part + '"', 0)[0], json.loads(raw)
-    if begun is None or not whole.startswith(begun):
+    (begun, end), whole = _read_string(part + '"', 0), json.loads(raw)
+    if begun is None or end <= len(part) or not whole.startswith(begun):  # a closed text is another value
         return None
     return json.dumps(whole[len(begun) :], ensure_ascii=False)[1:]
 
