@@ -335,7 +335,7 @@ def test_a_call_that_stays_cut_is_never_made(streamed: bool) -> None:
 @pytest.mark.parametrize("client", WIRES)
 @pytest.mark.parametrize("mode", ["text", "native"])
 def test_a_broken_connection_is_an_error_and_not_a_defect(client: str, mode: str) -> None:
-    """The client is told at once, in the middle of a call too; the model did nothing wrong."""
+    """The client gets the error at once, in the middle of a call too; the model did nothing wrong."""
     line, exchange = ask(client, "openai_chat", mode, True)
     begun = native("write_file", '{"path": "a.txt", "content": "no')[:2]
     cut: list[Event] = [TextDelta(BROKEN_TEXTS["a cut call"])] if mode == "text" else begun
