@@ -54,13 +54,8 @@ from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.prompting.feedback import holds_placeholder
 from toolglot.reading.reader import Reader
 
-FAILURES: Final = {
-    "empty_answer": DefectKind.EMPTY,
-    "malformed_call": DefectKind.REJECTED,
-    "refused_call": DefectKind.REJECTED,
-    "truncated_call": DefectKind.REJECTED,
-    "forbidden_call": DefectKind.REJECTED,
-}
+REFUSED: Final = ("malformed_call", "refused_call", "truncated_call", "forbidden_call")
+FAILURES: Final = {"empty_answer": DefectKind.EMPTY, **dict.fromkeys(REFUSED, DefectKind.REJECTED)}
 """Failures of an answer that another attempt may avoid, by their codes."""
 FINAL_REASONS: Final = ("length", "content_filter")
 """Finish reasons of answers that the model would not end differently."""
