@@ -438,11 +438,9 @@ class StateMachine:
         taken = yield from self.blocks.read(block, wrap, header)
         if not self.blocks.end(block, taken):
             return (yield from self.fail_block(block, wrap, header, start))
-        if wrap is not None and wrap.commitment is Commitment.MARKED:
-            self.marked_block = source.since(start)
-        elif after_call and block.raw and block.raw.strip() in self.marked_block:
+        if self.is_echo(block, wrap, after_call):
             source.release()
-            self.emit_text(block.raw)  # the calls are repeated without their marks: they are meant once
+            self.emit_text(block.raw or "")
             return True
         source.release()
         if self.is_example:
@@ -458,6 +456,13 @@ class StateMachine:
                 self.deferred.accept()
             self.after_call, self.line_start = not block.is_text, block.ends_line
         return True
+
+    def is_echo(self, block: CallBlock, wrap: Wrap | None, after_call: bool) -> bool:
+        """Whether a block repeats the calls before it without their marks: they are meant once."""
+        if wrap is not None and wrap.commitment is Commitment.MARKED:
+            self.marked_block = self.source.since(block.start)
+            return False
+        return after_call and bool(block.raw) and (block.raw or "").strip() in self.marked_block
 
     def fail_block(self, block: CallBlock, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
         """Handle a block without calls; True if all of it was emitted, as text or as a rejected call."""
