@@ -13,7 +13,6 @@ sent complete. A call that the client has already is not sent twice.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -38,7 +37,7 @@ from toolglot.core.schema.validation import CallChecker
 from toolglot.dialects.event_buffer import MESSAGE_BREAK
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.delivery_plan import DeliveryPlan
-from toolglot.gateway.outcomes import DELTAS, describe_rejection
+from toolglot.gateway.outcomes import describe_rejection
 from toolglot.gateway.recovery.attempt_input import AttemptInput
 from toolglot.gateway.recovery.attempts import (
     CALL_DEFECTS,
@@ -49,7 +48,7 @@ from toolglot.gateway.recovery.attempts import (
     Recovery,
     add_usage,
 )
-from toolglot.gateway.recovery.extension import extend_arguments
+from toolglot.gateway.recovery.extension import extend_arguments, make_key
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.prompting.feedback import holds_placeholder
 from toolglot.reading.reader import Reader
@@ -57,6 +56,7 @@ from toolglot.reading.reader import Reader
 REFUSED: Final = ("malformed_call", "refused_call", "truncated_call", "forbidden_call")
 FAILURES: Final = {"empty_answer": DefectKind.EMPTY, **dict.fromkeys(REFUSED, DefectKind.REJECTED)}
 """Failures of an answer that another attempt may avoid, by their codes."""
+ENDS: Final = (Finished, Failed)
 FINAL_REASONS: Final = ("length", "content_filter")
 """Finish reasons of answers that the model would not end differently."""
 COPIED: Final = Defect(
@@ -80,14 +80,6 @@ class _Call:
     @property
     def arguments(self) -> str:
         return "".join(self.fragments)
-
-
-def _make_key(name: str, arguments: str) -> tuple[str, str]:
-    """What makes two calls the same."""
-    try:
-        return name, json.dumps(json.loads(arguments), sort_keys=True)
-    except (ValueError, RecursionError):
-        return name, arguments
 
 
 class CheckedDelivery:
@@ -160,24 +152,32 @@ class CheckedDelivery:
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client receives for these events of the upstream."""
-        source, taken = self.input, events if isinstance(events, list) else list(events)
-        last = taken[-1] if taken else None
-        if source.beginning is None and type(last) is not Failed:
+        source, taken = self.input, events if type(events) is list else list(events)
+        if source.beginning is not None or (taken and type(taken[-1]) in ENDS):
+            return self.deliver_end(taken)
+        for event in taken:
+            if type(event) is TextDelta:
+                source.texts.append(event.text)
+        delivered = self.delivery.deliver(taken)
+        if len(delivered) == 1:  # the common case
+            event, waits = delivered[0], self.queue or self.tail is not None or self.first_defect is not None
+            if type(event) is TextDelta and self.has_text and not waits:
+                return delivered
+        return self.check(delivered) if delivered else delivered
+
+    def deliver_end(self, taken: list[Event]) -> list[Event]:
+        """The same for the end of an attempt, and for what continues a cut one."""
+        source = self.input
+        if source.beginning is None and type(last := taken[-1]) is Finished:
             source.texts += [event.text for event in taken if type(event) is TextDelta]
-            if type(last) is Finished:
-                source.reported = last.reason
+            source.reported = last.reason
         else:
             taken = source.take(taken)
-        if taken and source.reported == "length" and self.recovery.settings.continue_cut:
-            *before, last = taken
-            out = self.process(before)
-            return out if self.is_continued(last) else out + self.process([last])
-        delivered = self.delivery.deliver(taken)
-        plain = self.has_output and len(delivered) == 1 and type(delivered[0]) in DELTAS
-        if plain and self.tail is None and self.first_defect is None:  # the common case
-            self.has_text = self.has_text or type(delivered[0]) is TextDelta
-            return delivered
-        return self.check(delivered) if delivered else delivered
+        if not taken or source.reported != "length" or not self.recovery.settings.continue_cut:
+            return self.check(self.delivery.deliver(taken))
+        *before, last = taken
+        out = self.process(before)
+        return out if self.is_continued(last) else out + self.process([last])
 
     def process(self, events: list[Event]) -> list[Event]:
         return self.check(self.delivery.deliver(events))
@@ -204,8 +204,6 @@ class CheckedDelivery:
 
     def accept(self, event: Event, out: list[Event]) -> None:
         match event:
-            case CallStarted():
-                self.start_call(event, out)
             case CallArguments(index=index) if index in self.calls:
                 call = self.calls[index]
                 call.fragments.append(event.fragment)
@@ -213,6 +211,8 @@ class CheckedDelivery:
                     out.append(event)
                 elif not call.held:
                     self.send(event, call, out)
+            case CallStarted():
+                self.start_call(event, out)
             case CallEnded(index=index) | CallRejected(index=int(index)) if index in self.calls:
                 call = self.calls.pop(index)
                 call.end = event
@@ -330,7 +330,7 @@ class CheckedDelivery:
     def end_corrected(self, call: _Call, event: CallEnded, out: list[Event]) -> None:
         """A call of a further attempt is complete and good: it goes on where the defective one stopped, or is new."""
         partial, name, arguments = self.partial, call.event.name, call.arguments
-        known = _make_key(name, arguments) in (_make_key(*delivered) for delivered in self.delivered)
+        known = make_key(name, arguments) in (make_key(*delivered) for delivered in self.delivered)
         if known or (self.plan.single and self.started and partial is None):
             self.withhold(call, event)
             return

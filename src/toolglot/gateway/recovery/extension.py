@@ -140,3 +140,11 @@ def _are_equal(one: str, other: str) -> bool:
 
 def _canonical(text: str) -> str:
     return json.dumps(json.loads(text), sort_keys=True)
+
+
+def make_key(name: str, arguments: str) -> tuple[str, str]:
+    """What makes two calls the same."""
+    try:
+        return name, json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return name, arguments
