@@ -121,7 +121,12 @@ def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerD
     more = make_retry_messages(defect, exchange.tools, None if native else route.dialect, break_character)
     if not native or exchange.upstream_wire.chat is not None:
         return encode_as_text(exchange, conversation, more=more, tool=meant)
-    conversation = _append(conversation, more)
+    return _encode_native_retry(exchange, _append(conversation, more), meant)
+
+
+def _encode_native_retry(exchange: Exchange, conversation: Conversation, meant: str) -> bytes:
+    """The request that asks a model with native tools again. ``meant`` is the tool that it is held to, if any."""
+    route = exchange.route
     if meant:
         given = _find_rule(exchange), exchange.upstream_wire, route.dialect
         conversation = constrain(conversation, *given, tool=exchange.names.get(meant, meant)) or conversation
