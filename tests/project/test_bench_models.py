@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,12 +14,16 @@ import pytest
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def bench_path() -> Iterator[None]:
-    """Modules of the bench folder import each other by name."""
+def load(name: str) -> ModuleType:
+    """A module of the bench folder, which is no package; these modules import each other by name."""
     sys.path.insert(0, str(BENCH))
-    yield
-    sys.path.remove(str(BENCH))
+    try:
+        return import_module(name)
+    finally:
+        sys.path.remove(str(BENCH))
+
+
+agent_tasks, remembering, message_wire = load("agent_tasks"), load("remembering"), load("message_wire")
 
 
 def call(name: str, **arguments: str) -> dict[str, Any]:
@@ -32,8 +37,6 @@ def solve(task: Any) -> list[dict[str, Any]]:
 
 
 def test_every_task_can_be_solved_and_not_without_work(tmp_path: Path) -> None:
-    import agent_tasks
-
     assert len({task.name for task in agent_tasks.TASKS}) == len(agent_tasks.TASKS) >= 20
     for number, task in enumerate(agent_tasks.TASKS):
         answers = iter(solve(task))
@@ -46,16 +49,12 @@ def test_every_task_can_be_solved_and_not_without_work(tmp_path: Path) -> None:
 
 
 def test_a_task_is_not_solved_if_other_files_change(tmp_path: Path) -> None:
-    import agent_tasks
-
     task = next(task for task in agent_tasks.TASKS if task.name == "copy")
     answers = iter([{"tool_calls": [*solve(task)[0]["tool_calls"], call("write_file", path="c.txt", content="")]}, {}])
     assert not agent_tasks.work(task, tmp_path, lambda messages, tools: next(answers))[0]
 
 
 def test_an_agent_ends_after_some_turns(tmp_path: Path) -> None:
-    import agent_tasks
-
     asked: list[int] = []
 
     def ask(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any]:
@@ -82,33 +81,25 @@ def test_an_agent_ends_after_some_turns(tmp_path: Path) -> None:
     ],
 )
 def test_tools(tmp_path: Path, name: str, arguments: Any, result: str) -> None:
-    import agent_tasks
-
     (tmp_path / "a.txt").write_text("one two one")
     assert agent_tasks.run_call(tmp_path, name, arguments).startswith(result)
 
 
 def test_equal_requests_have_one_key() -> None:
-    from remembering import make_key
-
     asked = {"model": "a", "messages": [], "temperature": 0, "max_tokens": 9}
     same = {"max_tokens": 9.0, "messages": [], "temperature": 0.0, "stream": False, "cache_prompt": True, "stop": None}
     other = {**asked, "messages": [{"role": "user", "content": "x"}]}
-    keys = [make_key("/v1/chat/completions", json.dumps(each).encode()) for each in (asked, same, other)]
+    keys = [remembering.make_key("/v1/chat/completions", json.dumps(each).encode()) for each in (asked, same, other)]
     assert keys[0] == keys[1] != keys[2]
 
 
 def test_memory_is_kept_in_a_file(tmp_path: Path) -> None:
-    from remembering import Memory
-
-    Memory(tmp_path / "a").keep({"key": "k", "content": "é\n"})
-    assert Memory(tmp_path / "a").find("k") == {"key": "k", "content": "é\n"}
-    assert Memory(tmp_path / "a").find("l") is None
+    remembering.Memory(tmp_path / "a").keep({"key": "k", "content": "é\n"})
+    assert remembering.Memory(tmp_path / "a").find("k") == {"key": "k", "content": "é\n"}
+    assert remembering.Memory(tmp_path / "a").find("l") is None
 
 
 def test_messages_wire() -> None:
-    from message_wire import from_messages_answer, to_messages_request
-
     schema = {"type": "object", "properties": {}}
     asked = {
         "model": "m",
@@ -129,7 +120,7 @@ def test_messages_wire() -> None:
         {"type": "tool_result", "tool_use_id": "call_a", "content": "r"},
         {"type": "tool_result", "tool_use_id": "call_b", "content": "q"},
     ]
-    assert to_messages_request(asked) == {
+    assert message_wire.to_messages_request(asked) == {
         "model": "m",
         "system": "s",
         "messages": [
@@ -139,7 +130,7 @@ def test_messages_wire() -> None:
         ],
         "tools": [{"name": "a", "description": "d", "input_schema": schema}],
     }
-    assert from_messages_answer({"content": [{"type": "text", "text": "t"}, uses[0]]}) == {
+    assert message_wire.from_messages_answer({"content": [{"type": "text", "text": "t"}, uses[0]]}) == {
         "role": "assistant",
         "content": "t",
         "tool_calls": [call("a", x="1")],
