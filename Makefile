@@ -15,7 +15,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured
 	$(BIN)/toolglot serve
@@ -91,6 +91,10 @@ bench-xmlprompts: $(TEST)  ## cost of XML clients' prompts
 
 bench-local: $(TEST)  ## the embedded model with and without toolglot
 	$(BIN)/python bench/local.py
+
+# takes hours and can run in pieces; ARGS='--models qwen-1.5b --rows 6 --minutes 20' and others are passed on
+bench-models: $(TEST)  ## real small models beside other gateways; ARGS=...
+	$(BIN)/python bench/models.py $(ARGS)
 
 # with the real client if 'make test-clients' has installed it; ARGS='--replay' and others are passed on
 bench-prefix: $(TEST)  ## how much of a prompt stays the same from turn to turn; ARGS=...

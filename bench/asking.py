@@ -17,12 +17,13 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import Any
 
 from bfcl import Call, Question, judge
@@ -69,6 +70,17 @@ class Relay(ThreadingHTTPServer):
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/v1"
 
+    def answer(
+        self, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        """What the model answers: status, headers and content."""
+        request = urllib.request.Request(self.upstream + path, body, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return answer.status, answer.headers.items(), answer.read()
+        except urllib.error.HTTPError as refused:
+            return refused.code, refused.headers.items(), refused.read()
+
 
 class _Passing(BaseHTTPRequestHandler):
     server: Relay
@@ -83,14 +95,9 @@ class _Passing(BaseHTTPRequestHandler):
 
     def _pass_on(self, body: bytes | None) -> None:
         headers = {name: value for name, value in self.headers.items() if name.lower() not in DROPPED_HEADERS}
-        request = urllib.request.Request(self.server.upstream + self.path, body, headers)
-        try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-                status, received, content = answer.status, answer.headers, answer.read()
-        except urllib.error.HTTPError as refused:
-            status, received, content = refused.code, refused.headers, refused.read()
+        status, received, content = self.server.answer(self.path, body, headers)
         self.send_response_only(status)
-        for name, value in received.items():
+        for name, value in received:
             if name.lower() not in DROPPED_HEADERS:
                 self.send_header(name, value)
         self.send_header("content-length", str(len(content)))
@@ -107,8 +114,9 @@ def toml_table(name: str, values: dict[str, Any]) -> str:
 
 
 @contextmanager
-def gateway(base_url: str, model: str, mode: str) -> Iterator[str]:
-    """``toolglot serve`` before a model; the mode ``embedded`` is what it does for the model that it brings itself."""
+def gateway(base_url: str, model: str, mode: str, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+    """``toolglot serve`` before a model; the mode ``embedded`` is what it does for the model that it brings itself.
+    ``settings`` are variables of its environment."""
     upstream: dict[str, Any] = {"name": "model", "base_url": base_url}
     served: dict[str, Any] = {"name": "*", "upstream": "model", "model": model, "mode": mode}
     if mode == "embedded":
@@ -117,8 +125,20 @@ def gateway(base_url: str, model: str, mode: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "toolglot.toml"
         config.write_text(toml_table("upstream", upstream) + toml_table("model", served))
-        command = [sys.executable, "-m", "toolglot", "serve", "--port", "0", "--config", str(config)]
+        command = [
+            sys.executable,
+            "-m",
+            "toolglot",
+            "serve",
+            "--port",
+            "0",
+            "--config",
+            str(config),
+            "--state-dir",
+            "none",
+        ]
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI_", "TOOLGLOT_"))}
+        clean |= settings
         log = (Path(folder) / "log").open("w")
         with (
             log,

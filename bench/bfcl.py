@@ -53,6 +53,11 @@ def json_schema(schema: Any) -> Any:
     return written | {"type": TYPES.get(kind, kind)} if isinstance(kind, str) else written
 
 
+def find_category(name: str) -> str:
+    """The category of a row, by the row's name."""
+    return re.sub(r"_\d.*", "", name)
+
+
 def make_question(row: Mapping[str, Any], answers: Sequence[Answer]) -> Question:
     """A row of the data with its answers, which a row without a call has none of."""
     tools = [
@@ -66,9 +71,8 @@ def make_question(row: Mapping[str, Any], answers: Sequence[Answer]) -> Question
         }
         for each in row["function"]
     ]
-    category = re.sub(r"_\d.*", "", row["id"])
     named = [{tool_name(name): values for name, values in answer.items()} for answer in answers]
-    return Question(row["id"], category, list(row["question"][0]), tools, named)
+    return Question(row["id"], find_category(row["id"]), list(row["question"][0]), tools, named)
 
 
 def choose(count: int, wanted: int) -> list[int]:

@@ -83,7 +83,7 @@ assert reading.text == "Now."
 written = toolglot.write("query_db", '{"sql":"a <== b"}', "arrow_call")
 assert [call.arguments for call in toolglot.read(written, [tool]).calls] == ['{"sql":"a <== b"}'], written
 prompt = toolglot.teach([tool], dialect="arrow_call")
-assert "==> query_db" in prompt and "query_db" in prompt, prompt
+assert "==> tool_name" in prompt and "query_db" in prompt, prompt
 assert toolglot.teach([tool], dialect="arrow-7b") == prompt
 """
 

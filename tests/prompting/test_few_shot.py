@@ -108,8 +108,8 @@ def test_every_example_fits_its_tool_and_differs_from_the_last() -> None:
     definition = {"name": SETTINGS.name, "parameters": SETTINGS.parameters}
     shown = [read(message.text, [definition]) for message in rendered.messages if message.role == "assistant"]
     assert [json.loads(reading.calls[0].arguments) for reading in shown] == [
-        {"mode": "fast", "count": 3, "tags": ["blue"], "on": True, "inner": {"path": "docs/plan.txt"}},
-        {"mode": "slow", "count": 40, "tags": ["green"], "on": False, "inner": {"path": "a/b.md"}},
+        {"mode": "fast", "count": 3, "tags": ["blue"], "on": True, "inner": {"path": "plan.txt"}},
+        {"mode": "slow", "count": 40, "tags": ["green"], "on": False, "inner": {"path": "docs/guide.md"}},
     ]
     assert rendered.messages[1].text.startswith("set up, mode fast, count 3, ")
 

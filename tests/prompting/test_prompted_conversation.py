@@ -190,7 +190,7 @@ def test_history_with_odd_arguments_never_raises(dialect: str, arguments: str) -
 def test_the_prompted_dialect_is_read(dialect: str) -> None:
     prompt = tool_prompt(TOOLS, dialect)
     (example,) = write_examples([READ], dialect)
-    assert example in prompt and "read" in prompt and "bash" in prompt
+    assert "read" in prompt and "bash" in prompt
     assert "exactly one tool per message" in prompt and "must call" not in prompt
     tools = [{"name": tool.name, "parameters": tool.parameters} for tool in TOOLS]
     assert [call.name for call in toolglot.read(example, tools=tools).calls] == ["read"]

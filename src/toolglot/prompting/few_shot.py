@@ -35,16 +35,16 @@ _TEXTS: tuple[tuple[str, tuple[str, str]], ...] = (
     (r"city|town|place|location", ("Paris", "Madrid")),
     (r"country", ("Kenya", "Peru")),
     (r"dir|directory|folder|cwd", ("docs", "src/lib")),
-    (r"path|file|filename", ("docs/plan.txt", "a/b.md")),
+    (r"path|file|filename", ("plan.txt", "docs/guide.md")),
     (r"command|cmd", ("echo hi", "make all")),
-    (r"query|question|search|keywords?|topic", ("blue whales", "old maps")),
+    (r"query|question|search|keywords?|topic", ("the history of blue whales", "where to buy old maps")),
     (r"url|uri|link", ("https://example.com/a", "https://example.org/b")),
     (r"email|to|recipient|address", ("ann@example.com", "zoe@example.org")),
     (r"language|lang", ("Italian", "Dutch")),
     (r"pattern|glob|regex", ("*.py", "*.md")),
     (r"date|day", ("2025-06-01", "2024-12-24")),
     (r"name|user|person", ("Ann", "Zoe")),
-    (r"content|contents|text|body|message|input", ("some words", "hi there")),
+    (r"content|contents|text|body|message|input", ("some more words", "hi there")),
 )
 _OTHER_TEXT = ("blue", "green")
 _NUMBERS = (3, 40)

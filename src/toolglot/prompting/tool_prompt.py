@@ -9,7 +9,7 @@ from functools import lru_cache
 from toolglot.core.conversation import Tool, ToolChoice
 from toolglot.dialects.spec import Dialect, ToolListing
 from toolglot.prompting.call_writer import resolve_dialect, write_call
-from toolglot.prompting.tool_listing import list_tools, write_examples
+from toolglot.prompting.tool_listing import list_tools
 
 _ELEMENTS = """You have access to tools that help you accomplish tasks. You must use tools by outputting XML-formatted \
 tool calls.
@@ -33,10 +33,6 @@ You can call tools to do what the user asks. These are the tools, with the schem
 To call a tool, write the call exactly in this form:
 
 {form}
-
-For example:
-
-{example}
 
 Rules:
 {rules}"""
@@ -72,7 +68,6 @@ def _build(tools: tuple[Tool, ...], dialect: str, choice: ToolChoice, parallel: 
         rules="\n".join(f"{number}. {rule}" for number, rule in enumerate([*rules, *_choice_rules(choice)], 1)),
         form=_form(spec),
         tools=list_tools(offered, spec),
-        example=write_examples(offered[:1], spec.name)[0],
     )
 
 
