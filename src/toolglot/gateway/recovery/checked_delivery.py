@@ -8,7 +8,8 @@ and is the answer if none does.
 A streamed call is sent while it arrives, unless the model is known to make defective ones; then it waits in a queue,
 together with all that follows it, until it is complete and checked. What was sent of a call cannot be retracted: a
 corrected call goes on where it stopped if it begins the same way, else the answer fails. Calls of further attempts are
-sent complete. A call that the client has already is not sent twice.
+sent at the end of the attempt; if it breaks off, nothing of it counts. A call that the client has already is not sent
+twice.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ class _Call:
 class CheckedDelivery:
     """The delivery of one answer, made of one or more attempts.
 
-    ``announces`` says whether a text without a call announces one. ``holds``: streamed calls are held until they are
-    complete and checked.
+    ``announces`` says whether a text without a call announces one. ``new_id`` makes ids of calls. ``holds``: streamed
+    calls are held until they are complete and checked.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class CheckedDelivery:
         recovery: Recovery,
         checker: CallChecker,
         announces: Callable[[str], bool],
+        new_id: Callable[[], str],
         *,
         holds: bool,
     ) -> None:
@@ -123,6 +125,7 @@ class CheckedDelivery:
         self.recorder: RequestRecorder = delivery.recorder
         self.checker = checker
         self.announces = announces
+        self.new_id = new_id
         self.holds = holds or not delivery.plan.streamed
         self.first_defect: AnswerDefect | None = None
         """The defect of the first attempt; None during that attempt."""
@@ -130,6 +133,8 @@ class CheckedDelivery:
         """The end of the first attempt, which is sent if no other attempt succeeds."""
         self.started = 0
         """How many calls were sent, whole or in part."""
+        self.ids: set[str] = set()
+        """The ids of these calls; many servers count them from the start in each answer."""
         self.delivered: dict[tuple[str, str], str] = {}
         """The complete calls that the client has, with the names of their tools."""
         self.partial: _Call | None = None
@@ -160,6 +165,7 @@ class CheckedDelivery:
         if self.cut_end is not None and self.first_defect is None:
             self.input.go_on()
             return False
+        self.recorder.usage = None  # that of the attempts before is in the sum
         self._begin(Delivery(reader, self.recorder, replace(plan, streamed=False)))
         self.delivery.observer = self.observer
         return True
@@ -234,11 +240,13 @@ class CheckedDelivery:
             case CallEnded(index=index) | CallRejected(index=int(index)) if index in self.calls:
                 call = self.calls.pop(index)
                 call.end = event
-                if call.held:
+                if call.held and self.first_defect is None:
                     self.drain_queue(out)
-                else:
+                elif not call.held:
                     self.end_call(call, event, out)
             case Finished() | Failed():
+                if self.first_defect is not None and isinstance(event, Failed) and event.kind not in FAILURES:
+                    self.drop_queue()
                 self.drain_queue(out, last=True)
                 self.end_attempt(event, out)
             case _ if self.queue:
@@ -258,6 +266,14 @@ class CheckedDelivery:
                 at -= 1
                 break
         del queue[:at]
+
+    def drop_queue(self) -> None:
+        """A further attempt broke off: its calls are not sent, and what it wrote is no answer."""
+        for item in self.queue:
+            if isinstance(item, _Call) and isinstance(item.end, CallEnded):
+                self.withhold(item, item.end)
+        self.queue.clear()
+        self.waiting_text.clear()
 
     def put(self, event: Event, out: list[Event]) -> None:
         """Send an event, or let it wait behind a defect."""
@@ -286,6 +302,9 @@ class CheckedDelivery:
         if call.number < 0:
             call.number = self.started
             self.started += 1
+            if isinstance(event, CallStarted) and self.first_defect is not None and event.id in self.ids:
+                event = replace(event, id=self.new_id())
+            self.ids.add(call.event.id)
         out.append(event if event.index == call.number else replace(event, index=call.number))
 
     def send_whole(self, call: _Call, ended: CallEnded, out: list[Event]) -> None:
@@ -472,6 +491,7 @@ class CheckedDelivery:
     def settle(self) -> list[Event]:
         """No attempt has succeeded: the end of the first answer, which stands."""
         self.recovery.end(succeeded=False)
+        self.recorder.usage = self.recovery.usage
         if self.first_defect is None and self.cut_end is not None:
             return self.process([self.cut_end])
         out: list[Event] = []

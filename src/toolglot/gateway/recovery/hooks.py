@@ -79,7 +79,8 @@ def open_recovery(exchange: Exchange, recovery: Recovery, delivery: Delivery) ->
 
     rendering = session.find_call_defects if session is not None and exchange.mapping is None else None
     checker = ToolCallChecker(tools, others, rendering)
-    return CheckedDelivery(delivery, recovery, checker, announces, holds=holds_calls(exchange))
+    new_id = exchange.source.new_call_id
+    return CheckedDelivery(delivery, recovery, checker, announces, new_id, holds=holds_calls(exchange))
 
 
 def explain_to_client(exchange: Exchange) -> Callable[[list[CallRejected]], str] | None:
