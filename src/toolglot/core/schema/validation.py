@@ -55,10 +55,11 @@ class _Error(Protocol):
 _FindErrors: TypeAlias = Callable[[object, bool], list[_Error]]
 
 
-def find_argument_defects(tool: Tool, arguments: str) -> tuple[Defect, ...]:
+def find_argument_defects(tool: Tool, arguments: str, *, as_text: bool = False) -> tuple[Defect, ...]:
     """Find what is wrong with the arguments of a complete native call.
 
-    Parameters: ``tool`` is the called tool, ``arguments`` the text of the arguments as the model wrote it.
+    Parameters: ``tool`` is the called tool, ``arguments`` the text of the arguments as the model wrote it. ``as_text``:
+    the client takes all values as text, so those that can be converted without loss pass.
     Returns: at most ``MAX_DEFECTS`` defects; none if the arguments are valid, or if that is in doubt. Never raises.
     """
     compiled, problem = compile_tool(tool)
@@ -71,7 +72,10 @@ def find_argument_defects(tool: Tool, arguments: str) -> tuple[Defect, ...]:
     given = {} if given is None else given
     if not isinstance(given, dict):
         return (_malformed(Reason.MALFORMED, _NOT_OBJECTS.get(type(given), "a number")),)
-    return () if problem else tuple(islice(_find_defects(tool, compiled, arguments, given), MAX_DEFECTS))
+    if problem:
+        return ()
+    found = _check_compiled(compiled, _parse(arguments)) if as_text else _find_defects(tool, compiled, arguments, given)
+    return tuple(islice(found, MAX_DEFECTS))
 
 
 def _find_defects(tool: Tool, compiled: CompiledTool, arguments: str, given: dict[str, Any]) -> Iterator[Defect]:

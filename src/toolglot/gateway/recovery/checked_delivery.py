@@ -121,6 +121,7 @@ class CheckedDelivery:
         *,
         holds: bool,
     ) -> None:
+        self.first_delivery = delivery
         self.recovery = recovery
         self.recorder: RequestRecorder = delivery.recorder
         self.checker = checker
@@ -175,6 +176,11 @@ class CheckedDelivery:
     @property
     def plan(self) -> DeliveryPlan:
         return self.delivery.plan
+
+    @property
+    def is_further(self) -> bool:
+        """Whether the current attempt is not the first one."""
+        return self.delivery is not self.first_delivery
 
     @property
     def over(self) -> bool:
@@ -492,6 +498,7 @@ class CheckedDelivery:
         """No attempt has succeeded: the end of the first answer, which stands."""
         self.recovery.end(succeeded=False)
         self.recorder.usage = self.recovery.usage
+        self.delivery = self.first_delivery  # what is quoted from now on is its text
         if self.first_defect is None and self.cut_end is not None:
             return self.process([self.cut_end])
         out: list[Event] = []

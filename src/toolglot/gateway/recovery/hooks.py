@@ -115,7 +115,7 @@ class ToolCallChecker:
         """What is wrong with a complete call; empty if nothing is."""
         tool = self.tools.get(name)
         if tool is not None:
-            defects = find_argument_defects(tool, arguments)
+            defects = find_argument_defects(tool, arguments, as_text=self.check_rendering is not None)
             return self.check_rendering(name, arguments) if self.check_rendering and not defects else defects
         if name in self.others:
             return ()
