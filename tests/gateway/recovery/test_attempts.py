@@ -213,6 +213,13 @@ def test_a_corrected_call_that_contradicts_what_was_sent_fails() -> None:
     assert exchange.recorder.error == "refused_call"
 
 
+def test_no_text_follows_a_call_that_goes_on() -> None:
+    line, exchange = ask("anthropic_messages", "openai_chat", "text", True)
+    attempts = [written("I write.\n" + hermes("write_file", {"path": "a.txt"})), written(hermes("write_file", GOOD))]
+    events, _ = line.answer_in_turn(exchange, attempts)
+    assert sum_up(events) == ("I write.", [("write_file", GOOD)], "tool_calls")
+
+
 def test_calls_are_held_after_a_defect() -> None:
     line, exchange = ask("openai_chat", "openai_chat", "text", True)
     line.answer_in_turn(exchange, [written(hermes("write_file", {"path": "a"})), written(hermes("write_file", GOOD))])
@@ -234,10 +241,10 @@ def test_a_call_that_the_client_has_is_not_sent_twice() -> None:
 @STREAMED
 @pytest.mark.parametrize("client", WIRES)
 def test_ids_of_all_attempts_differ(client: str, streamed: bool) -> None:
-    read = [CallStarted(0, "call_0", "read_file"), CallArguments(0, '{"path":"b"}'), CallEnded(0)]
+    read: list[Event] = [CallStarted(0, "call_0", "read_file"), CallArguments(0, '{"path":"b"}'), CallEnded(0)]
     line, exchange = ask(client, "openai_chat", "native", streamed, parallel_calls=True, recovery_hold_calls="always")
-    write = [CallStarted(1, "call_1", "write_file"), CallArguments(1, '{"path":"a"}'), CallEnded(1)]
-    again = [CallStarted(0, "call_0", "write_file"), CallArguments(0, json.dumps(GOOD)), CallEnded(0)]
+    write: list[Event] = [CallStarted(1, "call_1", "write_file"), CallArguments(1, '{"path":"a"}'), CallEnded(1)]
+    again: list[Event] = [CallStarted(0, "call_0", "write_file"), CallArguments(0, json.dumps(GOOD)), CallEnded(0)]
     end = Finished("tool_calls", USAGE)
     events, _ = line.answer_in_turn(exchange, [[*read, *write, end], [*again, end]])
     assert sum_up(events)[1] == [("read_file", {"path": "b"}), ("write_file", GOOD)]
@@ -270,7 +277,7 @@ def test_a_native_call_of_an_attempt_that_breaks_off_is_not_made() -> None:
 @STREAMED
 def test_an_attempt_without_usage_adds_none(streamed: bool) -> None:
     line, exchange = ask("openai_chat", "openai_chat", "text", streamed, recovery_hold_calls="always")
-    again = [TextDelta(hermes("write_file", GOOD)), Finished("stop")]
+    again: list[Event] = [TextDelta(hermes("write_file", GOOD)), Finished("stop")]
     events, _ = line.answer_in_turn(exchange, [written(hermes("write_file", {"path": "a"})), again])
     assert isinstance(events[-1], Finished) and events[-1].usage is not None
     assert events[-1].usage.total_tokens == USAGE.total_tokens

@@ -314,5 +314,7 @@ def test_an_xml_client_gets_the_corrected_call_or_the_first_answer(replies: list
             answer = await gate.ask({"model": "m", "messages": messages, "stream": True})
             assert answer.joined == (text, [], "stop")
         assert not upstream.replies
+        if replies[0] == f"I write.\n{NO_CONTENT}":  # the example has what was missing
+            assert "<content>" in upstream.requests[1]["messages"][-1]["content"]
 
     run(test)

@@ -218,9 +218,17 @@ class CheckedDelivery:
             self.has_text = self.has_text or type(delivered[0]) is TextDelta
             return delivered
         out: list[Event] = []
-        for event in delivered:
+        for event in self.move_blanks(delivered):
             self.accept(event, out)
         return out
+
+    def move_blanks(self, events: list[Event]) -> list[Event]:
+        """The events with the blanks before a rejected call, which come when it is rejected, behind the rejection: a
+        part of the call was sent, so they wait with the rest of its text."""
+        for at, event in enumerate(events[1:]):
+            if type(event) is CallRejected and type(events[at]) is TextDelta and event.index is not None:
+                events[at], events[at + 1] = event, events[at]
+        return events
 
     def is_continued(self, last: Event) -> bool:
         """Whether the model is asked to go on with a call in its text that its token limit has cut."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from toolglot.config.recovery_settings import HOLD_ALWAYS, HOLD_NEVER
 from toolglot.config.rollout import DRY_RUN, ON, RECOVERY
 from toolglot.core.conversation import Conversation, Tool
@@ -116,7 +118,10 @@ class ToolCallChecker:
         tool = self.tools.get(name)
         if tool is not None:
             defects = find_argument_defects(tool, arguments, as_text=self.check_rendering is not None)
-            return self.check_rendering(name, arguments) if self.check_rendering and not defects else defects
+            if defects or self.check_rendering is None:
+                return defects
+            found, declared = self.check_rendering(name, arguments), tool.parameters.get("properties", {})
+            return tuple(replace(it, where=f"argument {it.where}") if it.where in declared else it for it in found)
         if name in self.others:
             return ()
         known = ", ".join([*self.tools][:MAX_LISTED])
