@@ -338,7 +338,9 @@ def _open_recovery(exchange: Exchange, recovery: Recovery, delivery: Delivery) -
         return announces_action(text) and wants_action(messages)
 
     rendering = session.find_call_defects if session is not None and exchange.mapping is None else None
-    return CheckedDelivery(delivery, recovery, CallChecker(tools, others, rendering), announces)
+    return CheckedDelivery(
+        delivery, recovery, CallChecker(tools, others, rendering), announces, exchange.source.new_call_id
+    )
 
 
 def _may_ask_again(exchange: Exchange, route: Route) -> bool:

@@ -105,11 +105,13 @@ class XmlDelivery:
         return out
 
     def extract_call(self, span: Span) -> WrittenCall:
-        """The model's text at this position, with the blanks before it if the call keeps its place behind the text."""
+        """The model's text at this position, with the blanks before it if the call keeps its place behind the text. The
+        text of a further attempt is not sent, so its calls have none."""
         quote = self.delivery.quote
         text = quote((0, span[0]))
         fence = self.fences.before if self.fences.holds(quote((span[0], None))) else ""
-        before = None if self.plan.native else text[len(text.rstrip()) :] + fence
+        alone = self.plan.native or (isinstance(self.delivery, CheckedDelivery) and self.delivery.is_further)
+        before = None if alone else text[len(text.rstrip()) :] + fence
         return WrittenCall(self.delivery.remove_breaks(quote(span)), before, span[1])
 
     def is_fenced(self, event: Event) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -57,8 +57,11 @@ class CorrectedCall:
     """Required arguments that the model did not give."""
 
 
-def correct_arguments(tool: Tool, compiled: CompiledTool, salvage: Salvage) -> CorrectedCall:
-    """Keep the good arguments, move those with a misspelt key, and fill in what is required."""
+def correct_arguments(
+    tool: Tool, compiled: CompiledTool, salvage: Salvage, needed: Sequence[str] = ()
+) -> CorrectedCall:
+    """Keep the good arguments, move those with a misspelt key, and fill in what is required. ``needed`` are parameters
+    that a client requires although the schema does not."""
     shape = compiled.parameters
     made = CorrectedCall()
     takes_any = "additionalProperties" in shape.links or not (shape.properties or shape.closed)
@@ -72,7 +75,7 @@ def correct_arguments(tool: Tool, compiled: CompiledTool, salvage: Salvage) -> C
     _place_unknown(made, given, shape)
     examples = make_example_arguments(tool.parameters)
     cut = [salvage.cut] if shape.declares(salvage.cut) else []
-    for key in (*made.missing, *cut):
+    for key in (*made.missing, *filter(shape.declares, needed), *cut):
         if key not in made.arguments:
             _fill(made, key, shape.property_type(key), examples.get(key))
     order = dict.fromkeys([*(made.renamed.get(key, key) for key in given), *made.arguments])

@@ -142,7 +142,8 @@ class _Rejection:
         self.salvage, self.corrected = Salvage(), CorrectedCall()
         if self.tool is not None:
             self.salvage = salvage_arguments(call.raw, self.compiled, (self.written,), keys, dialect is None)
-            self.corrected = correct_arguments(self.tool, self.compiled, self.salvage)
+            missing = [it.where.removeprefix(_ARGUMENT) for it in call.defects if it.reason is Reason.MISSING_ARGUMENT]
+            self.corrected = correct_arguments(self.tool, self.compiled, self.salvage, missing)
             self.corrected.made_up += [key for key in _list_repeated(call.defects) if key in self.corrected.arguments]
 
     @property

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from support.line import Line, sum_up
 
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult, Tools
@@ -21,6 +22,7 @@ from toolglot.core.events import (
     Usage,
 )
 from toolglot.gateway.exchange import Exchange
+from toolglot.gateway.recovery.attempts import add_usage
 from toolglot.wires import client_wires
 
 WIRES = sorted(client_wires())
@@ -211,6 +213,13 @@ def test_a_corrected_call_that_contradicts_what_was_sent_fails() -> None:
     assert exchange.recorder.error == "refused_call"
 
 
+def test_no_text_follows_a_call_that_goes_on() -> None:
+    line, exchange = ask("anthropic_messages", "openai_chat", "text", True)
+    attempts = [written("I write.\n" + hermes("write_file", {"path": "a.txt"})), written(hermes("write_file", GOOD))]
+    events, _ = line.answer_in_turn(exchange, attempts)
+    assert sum_up(events) == ("I write.", [("write_file", GOOD)], "tool_calls")
+
+
 def test_calls_are_held_after_a_defect() -> None:
     line, exchange = ask("openai_chat", "openai_chat", "text", True)
     line.answer_in_turn(exchange, [written(hermes("write_file", {"path": "a"})), written(hermes("write_file", GOOD))])
@@ -227,6 +236,60 @@ def test_a_call_that_the_client_has_is_not_sent_twice() -> None:
     events, requests = line.answer_in_turn(exchange, attempts)
     assert sum_up(events)[1:] == ([("read_file", {"path": "b"}), ("write_file", GOOD)], "tool_calls")
     assert "do not repeat" in requests[0].messages[-1].text
+
+
+@STREAMED
+@pytest.mark.parametrize("client", WIRES)
+def test_ids_of_all_attempts_differ(client: str, streamed: bool) -> None:
+    read: list[Event] = [CallStarted(0, "call_0", "read_file"), CallArguments(0, '{"path":"b"}'), CallEnded(0)]
+    line, exchange = ask(client, "openai_chat", "native", streamed, parallel_calls=True, recovery_hold_calls="always")
+    write: list[Event] = [CallStarted(1, "call_1", "write_file"), CallArguments(1, '{"path":"a"}'), CallEnded(1)]
+    again: list[Event] = [CallStarted(0, "call_0", "write_file"), CallArguments(0, json.dumps(GOOD)), CallEnded(0)]
+    end = Finished("tool_calls", USAGE)
+    events, _ = line.answer_in_turn(exchange, [[*read, *write, end], [*again, end]])
+    assert sum_up(events)[1] == [("read_file", {"path": "b"}), ("write_file", GOOD)]
+    assert len({event.id for event in events if isinstance(event, CallStarted)}) == 2
+
+
+# -- attempts that break off -------------------------------------------------------------------------------------------
+
+LOST = Failed("server_error", "the connection was lost")
+
+
+@pytest.mark.parametrize("mode", ["native", "text"])
+@pytest.mark.parametrize("words", ["I cannot", "Now:\n" + hermes("write_file", GOOD), "<tool_call>\n{"])
+def test_nothing_counts_of_an_attempt_that_breaks_off(words: str, mode: str) -> None:
+    line, exchange = ask("openai_chat", "openai_chat", mode, True, recovery_hold_calls="always")
+    first = native("write_file", '{"path": "a"}', "Hi.") if mode == "native" else written(hermes("write_files", GOOD))
+    events, _ = line.answer_in_turn(exchange, [first, [TextDelta(words), LOST]])
+    made = [("write_file", {"path": "a"})] if mode == "native" else [("write_files", GOOD)]
+    assert sum_up(events) == ("Hi." if mode == "native" else "", made, "tool_calls")
+    assert exchange.recorder.calls == 1
+
+
+def test_a_native_call_of_an_attempt_that_breaks_off_is_not_made() -> None:
+    line, exchange = ask("openai_chat", "anthropic_messages", "native", True, recovery_hold_calls="always")
+    attempts = [native("write_file", '{"path": "a"}'), [*native("write_file", json.dumps(GOOD))[:-1], LOST]]
+    events, _ = line.answer_in_turn(exchange, attempts)
+    assert sum_up(events)[1:] == ([("write_file", {"path": "a"})], "tool_calls")
+
+
+@STREAMED
+def test_an_attempt_without_usage_adds_none(streamed: bool) -> None:
+    line, exchange = ask("openai_chat", "openai_chat", "text", streamed, recovery_hold_calls="always")
+    again: list[Event] = [TextDelta(hermes("write_file", GOOD)), Finished("stop")]
+    events, _ = line.answer_in_turn(exchange, [written(hermes("write_file", {"path": "a"})), again])
+    assert isinstance(events[-1], Finished) and events[-1].usage is not None
+    assert events[-1].usage.total_tokens == USAGE.total_tokens
+
+
+def test_usage_of_different_wires_is_added() -> None:
+    reported = {"prompt_tokens": 10, "completion_tokens": 5}
+    chat = replace(USAGE, reported=reported)
+    messages = Usage(input_tokens=3, output_tokens=2, total_tokens=5, reported={"input_tokens": 3, "output_tokens": 2})
+    assert add_usage(chat, messages) == Usage(input_tokens=13, output_tokens=7, total_tokens=20)
+    both = add_usage(chat, chat)
+    assert both is not None and both.reported == {"prompt_tokens": 20, "completion_tokens": 10}
 
 
 BROKEN = BROKEN_TEXTS["broken JSON"]

@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 from support.chat_lab import Client, Lab
 from support.gateway import ASK, READ, gateway, run
+from support.xmlprompts import write_roo
 
 from toolglot.sim.answer import Answer
 
@@ -271,5 +272,49 @@ def test_many_clients_at_once_get_their_own_answers() -> None:
                     assert json.loads(call["arguments"]) == {"filePath": f"N-{number}"}
 
             await asyncio.gather(*map(one, range(40)))
+
+    run(test)
+
+
+# -- XML clients -------------------------------------------------------------------------------------------------------
+
+WRITE_XML = (
+    "<write_to_file>\n<path>a.py</path>\n<content>\nx = 2\n</content>\n<line_count>1</line_count>\n</write_to_file>"
+)
+NO_CONTENT = "<write_to_file>\n<path>a.py</path>\n</write_to_file>"
+UNKNOWN_XML = "<write_the_file>\n<path>a.py</path>\n<content>x</content>\n</write_the_file>"
+
+
+async def break_off(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    await response.write(frame({"content": "Sorry.\n<write_to"}))
+    assert request.transport is not None
+    request.transport.abort()
+    return response
+
+
+@pytest.mark.parametrize(
+    ("replies", "text"),
+    [
+        ([WRITE_XML], WRITE_XML),
+        ([f"I write.\n{NO_CONTENT}", f"Sorry.\n{WRITE_XML}"], f"I write.\n\n{WRITE_XML}"),
+        ([f"I write.\n{UNKNOWN_XML}", WRITE_XML], f"I write.\n{WRITE_XML}"),
+        (["", WRITE_XML], WRITE_XML),
+        ([f"I write.\n{NO_CONTENT}", break_off], f"I write.\n{NO_CONTENT}"),
+        ([f"I write.\n{NO_CONTENT}", f"So:\n{NO_CONTENT}"], f"I write.\n{NO_CONTENT}"),
+    ],
+    ids=["good", "missing", "unknown", "empty", "broken off", "missing again"],
+)
+def test_an_xml_client_gets_the_corrected_call_or_the_first_answer(replies: list[Reply], text: str) -> None:
+    async def test() -> None:
+        upstream = Upstream([*replies])
+        messages = [{"role": "system", "content": write_roo()}, {"role": "user", "content": "<task>\nFix it\n</task>"}]
+        async with gateway(app=upstream.app, mode="text", recovery_retries=1) as gate:
+            answer = await gate.ask({"model": "m", "messages": messages, "stream": True})
+            assert answer.joined == (text, [], "stop")
+        assert not upstream.replies
+        if replies[0] == f"I write.\n{NO_CONTENT}":  # the example has what was missing
+            assert "<content>" in upstream.requests[1]["messages"][-1]["content"]
 
     run(test)

@@ -17,6 +17,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NoReturn, Protocol
 
+from msgspec.structs import replace
+
 from toolglot.core.conversation import Tool
 from toolglot.core.events import Defect, Reason
 from toolglot.core.json_numbers import encode
@@ -85,18 +87,22 @@ class CallChecker:
         """What is wrong with a complete call; empty if nothing is."""
         tool = self.tools.get(name)
         if tool is not None:
-            defects = find_argument_defects(tool, arguments)
-            return self.check_rendering(name, arguments) if self.check_rendering and not defects else defects
+            defects = find_argument_defects(tool, arguments, as_text=self.check_rendering is not None)
+            if defects or self.check_rendering is None:
+                return defects
+            found, declared = self.check_rendering(name, arguments), tool.parameters.get("properties", {})
+            return tuple(replace(it, where=f"argument {it.where}") if it.where in declared else it for it in found)
         if name in self.known:
             return ()
         known = ", ".join(islice(self.tools, MAX_LISTED))
         return (Defect(reason=Reason.UNKNOWN_TOOL, where="tool", found=repr(name), expected=f"one of {known}"),)
 
 
-def find_argument_defects(tool: Tool, arguments: str) -> tuple[Defect, ...]:
+def find_argument_defects(tool: Tool, arguments: str, *, as_text: bool = False) -> tuple[Defect, ...]:
     """Find what is wrong with the arguments of a complete native call.
 
-    Parameters: ``tool`` is the called tool, ``arguments`` the text of the arguments as the model wrote it.
+    Parameters: ``tool`` is the called tool, ``arguments`` the text of the arguments as the model wrote it. ``as_text``:
+    the client takes all values as text, so those that can be converted without loss pass.
     Returns: at most ``MAX_DEFECTS`` defects; none if the arguments are valid, or if that is in doubt. Never raises.
     """
     compiled, validator = _compile_validator(tool)
@@ -111,7 +117,7 @@ def find_argument_defects(tool: Tool, arguments: str) -> tuple[Defect, ...]:
         return (_malformed(Reason.MALFORMED, _NOT_OBJECTS.get(type(given), "a number")),)
     if compiled is None:
         return ()
-    if validator is None:
+    if validator is None or as_text:
         return tuple(islice(_check_compiled(compiled, _parse(arguments)), MAX_DEFECTS))
     try:
         if validator.is_valid(given):

@@ -182,14 +182,16 @@ class Recovery(Struct, eq=False):
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """The sum of the tokens of two attempts."""
+    """The sum of the tokens of two attempts. Objects of different wires, as upstreams report them, cannot be added."""
     if one is None or other is None:
         return one or other
+    common = one.reported.keys() & other.reported.keys()
+    same_wire = any(_is_count(one.reported[name]) for name in common)
     return Usage(
         input_tokens=one.input_tokens + other.input_tokens,
         output_tokens=one.output_tokens + other.output_tokens,
         total_tokens=one.total_tokens + other.total_tokens,
-        reported=_add_counts(one.reported, other.reported),
+        reported=_add_counts(one.reported, other.reported) if same_wire else {},
     )
 
 

@@ -8,7 +8,8 @@ and is the answer if none does.
 A streamed call is sent while it arrives, unless the model is known to make defective ones; then it waits in a queue,
 together with all that follows it, until it is complete and checked. What was sent of a call cannot be retracted: a
 corrected call goes on where it stopped if it begins the same way, else the answer fails. Calls of further attempts are
-sent complete. A call that the client has already is not sent twice.
+sent at the end of the attempt; if it breaks off, nothing of it counts. A call that the client has already is not sent
+twice.
 """
 
 from __future__ import annotations
@@ -85,16 +86,24 @@ class _Call:
 class CheckedDelivery:
     """The delivery of one answer, made of one or more attempts.
 
-    ``announces`` says whether a text without a call announces one. ``over``: the rest of the answer is ignored.
+    ``announces`` says whether a text without a call announces one. ``new_id`` makes ids of calls. ``over``: the rest of
+    the answer is ignored.
     """
 
     def __init__(
-        self, delivery: Delivery, recovery: Recovery, checker: CallChecker, announces: Callable[[str], bool]
+        self,
+        delivery: Delivery,
+        recovery: Recovery,
+        checker: CallChecker,
+        announces: Callable[[str], bool],
+        new_id: Callable[[], str],
     ) -> None:
+        self.first_delivery = delivery
         self.recovery = recovery
         self.recorder: RequestRecorder = delivery.recorder
         self.checker = checker
         self.announces = announces
+        self.new_id = new_id
         self.holds = not delivery.plan.streamed
         """Whether calls are held until they are complete and checked."""
         self.first_defect: AnswerDefect | None = None
@@ -103,6 +112,8 @@ class CheckedDelivery:
         """The end of the first attempt, which is sent if no other attempt succeeds."""
         self.started = 0
         """How many calls were sent, whole or in part."""
+        self.ids: set[str] = set()
+        """The ids of these calls; many servers count them from the start in each answer."""
         self.delivered: list[tuple[str, str]] = []
         """The names and arguments of the complete calls that the client has."""
         self.partial: _Call | None = None
@@ -135,11 +146,17 @@ class CheckedDelivery:
         if self.cut_end is not None and self.first_defect is None:
             self.input.go_on()
             return False
+        self.recorder.usage = None  # that of the attempts before is in the sum
         self._begin(Delivery(reader, self.recorder, replace(plan, streamed=False)))
         self.delivery.observer = self.observer
         return True
 
     # -- as the delivery of the current attempt ------------------------------------------------------------------------
+
+    @property
+    def is_further(self) -> bool:
+        """Whether the current attempt is not the first one."""
+        return self.delivery is not self.first_delivery
 
     def set_observer(self, observer: Callable[[Iterable[Event]], None]) -> None:
         self.observer = self.delivery.observer = observer
@@ -186,9 +203,17 @@ class CheckedDelivery:
         """What the client receives of these events."""
         self.over, self.has_output = self.delivery.over, self.delivery.has_output
         out: list[Event] = []
-        for event in delivered:
+        for event in self.move_blanks(delivered):
             self.accept(event, out)
         return out
+
+    def move_blanks(self, events: list[Event]) -> list[Event]:
+        """The events with the blanks before a rejected call, which come when it is rejected, behind the rejection: a
+        part of the call was sent, so they wait with the rest of its text."""
+        for at, event in enumerate(events[1:]):
+            if type(event) is CallRejected and type(events[at]) is TextDelta and event.index is not None:
+                events[at], events[at + 1] = event, events[at]
+        return events
 
     def is_continued(self, last: Event) -> bool:
         """Whether the model is asked to go on with a call in its text that its token limit has cut."""
@@ -216,11 +241,13 @@ class CheckedDelivery:
             case CallEnded(index=index) | CallRejected(index=int(index)) if index in self.calls:
                 call = self.calls.pop(index)
                 call.end = event
-                if call.held:
+                if call.held and self.first_defect is None:
                     self.drain_queue(out)
-                else:
+                elif not call.held:
                     self.end_call(call, event, out)
             case Finished() | Failed():
+                if self.first_defect is not None and isinstance(event, Failed) and event.kind not in FAILURES:
+                    self.drop_queue()
                 if self.queue:
                     self.drain_queue(out, last=True)
                 self.end_attempt(event, out)
@@ -241,6 +268,14 @@ class CheckedDelivery:
                 at -= 1
                 break
         del queue[:at]
+
+    def drop_queue(self) -> None:
+        """A further attempt broke off: its calls are not sent, and what it wrote is no answer."""
+        for item in self.queue:
+            if isinstance(item, _Call) and isinstance(item.end, CallEnded):
+                self.withhold(item, item.end)
+        self.queue.clear()
+        self.waiting_text.clear()
 
     def put(self, event: Event, out: list[Event]) -> None:
         """Send an event, or let it wait behind a defect."""
@@ -269,6 +304,9 @@ class CheckedDelivery:
         if call.number < 0:
             call.number = self.started
             self.started += 1
+            if isinstance(event, CallStarted) and self.first_defect is not None and event.id in self.ids:
+                event = replace(event, id=self.new_id())
+            self.ids.add(call.event.id)
         out.append(event if event.index == call.number else replace(event, index=call.number))
 
     def send_whole(self, call: _Call, ended: CallEnded, out: list[Event]) -> None:
@@ -459,6 +497,8 @@ class CheckedDelivery:
     def settle(self) -> list[Event]:
         """No attempt has succeeded: the end of the first answer, which stands."""
         self.recovery.end(succeeded=False)
+        self.recorder.usage = self.recovery.usage
+        self.delivery = self.first_delivery  # what is quoted from now on is its text
         if self.first_defect is None and self.cut_end is not None:
             return self.process([self.cut_end])
         out: list[Event] = []
