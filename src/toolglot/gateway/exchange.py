@@ -320,8 +320,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     """
     settings, recorder = context.settings, request.recorder
     state = ClientState(context.capabilities.store, request.key, request.lookup)
-    expand, lookup = request.wire.expand_request, request.lookup
-    body = expand(request.body, state.find_answer, settings.limits.body_bytes) if expand is not None else request.body
+    body, lookup = _expand(request, state, settings.limits.body_bytes), request.lookup
     if lookup is not None and lookup.missing:
         return ValuesNeeded.VALUES_NEEDED
     client_request = _decode(request, body, settings)
@@ -359,9 +358,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         may_use_text=route.can_fall_back and experiment.admits(XML if session else READING),
     )
     _record_route(exchange)
-    conversation = _cross_wires(exchange, conversation)
-    if any(mark in body for mark in VOLATILE_MARKS):
-        conversation = remove_volatile_lines(exchange, conversation, body)
+    conversation = _adapt_conversation(exchange, conversation, body)
     exchange.upstream_body = request_encoding.encode(exchange, conversation, body)
     if lookup is not None and lookup.missing:
         return ValuesNeeded.VALUES_NEEDED
@@ -373,6 +370,13 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         exchange.client_request = state.store_answer(client_request, body)
     _drop_messages(exchange)
     return exchange
+
+
+def _expand(request: IncomingRequest, state: ClientState, limit: int) -> bytes:
+    """The body with references to earlier responses replaced by their content, as far as it is stored and the body
+    stays within ``limit`` bytes."""
+    expand = request.wire.expand_request
+    return request.body if expand is None else expand(request.body, state.find_answer, limit)
 
 
 def _decode(request: IncomingRequest, body: bytes, settings: Settings) -> ClientRequest:
@@ -415,6 +419,13 @@ def _record_route(exchange: Exchange) -> None:
         recorder.dialect = route.dialect
     if route.detected:
         recorder.notes.append("no tools are offered; calls to the usual ones are looked for (auto_detect)")
+
+
+def _adapt_conversation(exchange: Exchange, conversation: Conversation, body: bytes) -> Conversation:
+    """Remove what the upstream cannot use."""
+    conversation = _cross_wires(exchange, conversation)
+    volatile = any(mark in body for mark in VOLATILE_MARKS)
+    return remove_volatile_lines(exchange, conversation, body) if volatile else conversation
 
 
 def _cross_wires(exchange: Exchange, conversation: Conversation) -> Conversation:

@@ -103,7 +103,7 @@ def encode_as_text(
         rule, wire = _find_rule(exchange), exchange.upstream_wire
         prompted = constrain(prompted, rule, wire, route.dialect, tool=tool) or prompted
     written = append_lines(prompted.conversation, changed_lines) if changed_lines else prompted.conversation
-    return _encode_for_wire(exchange, _append(written, more) if more else written)
+    return _encode_for_wire(exchange, _append(written, more))
 
 
 def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerDefect, step: Step) -> bytes:

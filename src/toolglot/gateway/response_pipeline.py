@@ -293,6 +293,7 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
 def _make_plan(exchange: Exchange, route: Route, dry_run: bool, streamed: bool) -> DeliveryPlan:
     recovery = None if dry_run else exchange.recovery
     holds = streamed and recovery is not None and _holds_calls(exchange)
+    may_ask_again = exchange.chat_turn is not None or route.can_fall_back  # as long as nothing was sent to the client
     return DeliveryPlan(
         names=exchange.names,
         break_character=exchange.prompted.break_character if exchange.prompted else "",
@@ -301,7 +302,7 @@ def _make_plan(exchange: Exchange, route: Route, dry_run: bool, streamed: bool) 
         streamed=streamed and not exchange.wire.sends_whole_calls and not holds,
         secrets=exchange.secrets,
         native=route.tool_mode is NATIVE,
-        on_failure=exchange.check_failure if _may_ask_again(exchange, route) and not dry_run else None,
+        on_failure=exchange.check_failure if may_ask_again and not dry_run else None,
         successes=exchange.wire.success_reasons,
         max_argument_bytes=exchange.settings.tool_calling.max_parameter_bytes,
         only_last=route.detected,
@@ -343,11 +344,6 @@ def _open_recovery(exchange: Exchange, recovery: Recovery, delivery: Delivery) -
     )
 
 
-def _may_ask_again(exchange: Exchange, route: Route) -> bool:
-    """Whether a failure may lead to another request to the upstream, as long as nothing was sent to the client."""
-    return route.can_fall_back or exchange.chat_turn is not None
-
-
 def _limit_choice(exchange: Exchange) -> ToolChoice:
     """The calls of a stateful upstream that the client takes: only those of tools that its prompt describes. It has
     tools of its own, which are not the client's."""
@@ -375,7 +371,10 @@ def _open_reader(exchange: Exchange, route: Route, dry_run: bool) -> Reader:
     tools, names, choice = exchange.tools, exchange.names, exchange.choice
     if choice.only and exchange.prompted is None:
         tools = tuple(tool for tool in tools if choice.allows(names.get(tool.name, tool.name)))
-    options, only = exchange.experiment.restrict(_find_options(exchange, route, dry_run), route)
+    options: Options = _find_options(exchange, route, dry_run)
+    only: tuple[str, ...] = ()
+    if exchange.experiment.rollout.restricts:
+        options, only = exchange.experiment.restrict(options, route)
     supported = options.supported_tools
     if only:
         tools = tuple(tool for tool in tools if names.get(tool.name, tool.name) in only)
