@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.source_tables import cache_table, imported_packages, layers, package_graph
+from support.source_tables import cache_table, client_table, imported_packages, layers, package_graph
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src/toolglot"
@@ -20,7 +20,11 @@ TO_CREATE = ("roo_3_40.py", "arrows.py", "arrow_call/one.md")
 """Files that the how-tos of CONTRIBUTING.md create."""
 OVERVIEW_LINES = 110
 
-GENERATED = {"packages": ("docs/ARCHITECTURE.md", package_graph), "caches": ("docs/state.md", cache_table)}
+GENERATED = {
+    "packages": ("docs/ARCHITECTURE.md", package_graph),
+    "caches": ("docs/state.md", cache_table),
+    "clients": ("docs/setup.md", client_table),
+}
 
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 FENCE = re.compile(r"^(```+).*?^\1", re.DOTALL | re.MULTILINE)

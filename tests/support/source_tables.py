@@ -124,3 +124,16 @@ def _counted(bounds: list[int]) -> str:
     """The bounds as text, sorted: ``64, 1,024 x 3`` are one cache of 64 entries and three of 1,024."""
     sizes = sorted(set(bounds))
     return ", ".join(f"{size:,}" + (f" x {bounds.count(size)}" if bounds.count(size) > 1 else "") for size in sizes)
+
+
+def client_table(root: Path) -> str:
+    """The rows of the clients that ``toolglot setup`` knows."""
+    from toolglot.clients.agents import AGENTS
+
+    rows = []
+    for agent in AGENTS:
+        files = ", ".join(f"`~/{file.folder}/{file.names[0]}`".replace("~//", "~/") for file in agent.files)
+        rows.append(
+            f"| `{agent.name}` ({agent.title}) | {files or 'printed'} | `{agent.wire}` | {agent.tested or '-'} |\n"
+        )
+    return "".join(rows)

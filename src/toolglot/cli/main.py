@@ -20,6 +20,8 @@ from toolglot.core.errors import ClientError
 
 COMMANDS: Final[Mapping[str, str]] = {
     "serve": "toolglot.cli.serve",
+    "setup": "toolglot.cli.setup",
+    "doctor": "toolglot.cli.doctor",
     "explain": "toolglot.cli.explain",
     "probe": "toolglot.cli.probe",
     "report": "toolglot.cli.report",
@@ -38,6 +40,8 @@ EXAMPLES = """\
 examples:
   toolglot serve
   toolglot serve --base-url http://127.0.0.1:8080/v1
+  toolglot setup claude
+  toolglot doctor
   toolglot explain request.json --base-url http://127.0.0.1:8080/v1 --ask
   toolglot probe --base-url http://127.0.0.1:8080/v1 --model qwen3-coder
   toolglot report requests.log

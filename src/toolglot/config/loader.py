@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from toolglot.clients.agents import KEY_VARIABLE
 from toolglot.config.file import FileSetting, read_toml
 from toolglot.config.litellm import read_litellm
 from toolglot.config.settings import ANY, FALLBACK, SECTIONS, SETTINGS, ModelSettings, Setting, Settings
@@ -159,7 +160,7 @@ def _loose_ends(picked: Mapping[str, tuple[Setting, str, Any]], settings: Settin
 
 def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Notes on ``TOOLGLOT_`` variables that are not settings."""
-    known = [FILE_VARIABLE, *(name for one in (*SETTINGS, *FALLBACK) for name in one.variables)]
+    known = [FILE_VARIABLE, KEY_VARIABLE, *(name for one in (*SETTINGS, *FALLBACK) for name in one.variables)]
     notes = []
     for name in sorted(environ):
         if name.startswith("TOOLGLOT_") and name not in known:

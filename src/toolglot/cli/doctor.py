@@ -1,0 +1,317 @@
+"""``toolglot doctor``: check everything that a request depends on, and say how to correct what is wrong.
+
+Strategy. Every check yields findings and never raises; a check that depends on another one is left out if that failed.
+The upstream is asked as the gateway would ask it, so that the findings are those of real requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from toolglot.cli.backups import BackedUpFile
+from toolglot.cli.common_options import add_gateway_options, find_settings_file, load_settings
+from toolglot.cli.config import mask_address
+from toolglot.cli.exit_codes import FINDINGS, OK, USAGE_ERROR, Commands
+from toolglot.cli.explain import explain_route
+from toolglot.cli.gateway_contact import GatewayContact, find_address
+from toolglot.cli.serve import find_unreachable
+from toolglot.clients.agents import AGENTS
+from toolglot.config import ModelSettings, Settings, Upstream
+from toolglot.config.settings import ANY
+from toolglot.core.errors import StoreError, ToolglotError, UpstreamResponseError, UsageError
+from toolglot.core.redaction import redact
+
+if TYPE_CHECKING:
+    from toolglot.server.upstream.pool import ConnectionPool
+
+EXAMPLES = """\
+examples:
+  toolglot doctor                                          the settings that 'toolglot serve' would use here
+  toolglot doctor --base-url http://127.0.0.1:8080/v1      a server, before the gateway is started
+  toolglot doctor --no-call                                without a request to the model
+  toolglot doctor --json
+
+exit codes:
+  0  everything is well
+  1  there are warnings
+  2  there are problems: requests will fail
+"""
+FINE, WARNING, PROBLEM = "ok", "warning", "problem"
+LISTED: Final = 10
+AGENT_TOKENS: Final = 16_384
+"""Coding agents send 8,000 to 30,000 tokens before the first message of the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One result: what was checked, how serious it is, what was found, and a command or setting that corrects it."""
+
+    check: str
+    severity: str
+    text: str
+    remedy: str = ""
+
+
+def add(commands: Commands) -> None:
+    doctor = commands.add_parser(
+        "doctor",
+        help="check settings, upstream, model, store, port and clients",
+        description="Check what requests depend on: settings, upstream, its key, model, tool support, streaming,"
+        " context size, store, port, and the configuration of clients. Each finding is one line; what is wrong"
+        " comes with the command that corrects it. The model is asked for one call.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    doctor.add_argument("--json", action="store_true", help="print one JSON document")
+    doctor.add_argument("--no-call", action="store_true", help="send no request to the model")
+    add_gateway_options(doctor)
+    doctor.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    import asyncio
+
+    try:
+        import toolglot.server.upstream.probe  # noqa: F401
+    except ImportError as error:
+        raise UsageError(f"doctor needs the server extra: pip install 'toolglot[server]' ({error})") from None
+    findings = asyncio.run(_collect(arguments))
+    if arguments.json:
+        print(json.dumps({"findings": [asdict(finding) for finding in findings]}, ensure_ascii=False, indent=2))
+    severities = {finding.severity for finding in findings}
+    return USAGE_ERROR if PROBLEM in severities else FINDINGS if WARNING in severities else OK
+
+
+async def _collect(arguments: argparse.Namespace) -> list[Finding]:
+    findings = []
+    async for finding in examine(arguments):
+        findings.append(finding)
+        if not arguments.json:
+            print(format_finding(finding), flush=True)
+    return findings
+
+
+def format_finding(finding: Finding) -> str:
+    remedy = f"  ->  {finding.remedy}" if finding.remedy else ""
+    return f"{finding.severity:<8} {finding.check:<9} {finding.text}{remedy}"
+
+
+async def examine(arguments: argparse.Namespace) -> AsyncIterator[Finding]:
+    """All findings, in the order of the path of a request."""
+    import asyncio
+
+    try:
+        settings = load_settings(arguments)
+    except UsageError as error:
+        yield Finding("settings", PROBLEM, error.message, "correct the setting, then: toolglot config show")
+        return
+    path = find_settings_file(arguments)
+    yield Finding("settings", FINE, str(path) if path else "no file; options and environment only")
+    for note in settings.notes:
+        yield Finding("settings", WARNING, note, "toolglot config show")
+    if not settings.upstreams:
+        text = "none is configured: the gateway starts the embedded model, which is far too small for agents"
+        yield Finding("upstream", WARNING, text, "toolglot serve --base-url http://127.0.0.1:8080/v1")
+    for upstream in settings.upstreams:
+        async for finding in examine_upstream(settings, upstream, calls=not arguments.no_call):
+            yield finding
+    yield await check_store(settings)
+    address = find_address(None, settings)
+    yield await asyncio.to_thread(check_port, settings, address)
+    for finding in check_clients(address):
+        yield finding
+
+
+# The upstream
+
+
+async def examine_upstream(settings: Settings, upstream: Upstream, calls: bool) -> AsyncIterator[Finding]:
+    """The findings about one upstream and one of its models."""
+    import asyncio
+
+    from toolglot.server.upstream.context_size import list_models, model_names
+    from toolglot.server.upstream.probe import fresh_pool
+    from toolglot.wires import all_wires
+
+    where = f"{upstream.name}, {mask_address(upstream.base_url)}"
+    unreachable = await asyncio.to_thread(lambda: list(find_unreachable(replace(settings, upstreams=(upstream,)))))
+    if unreachable:
+        problem, _, remedy = unreachable[0].partition(". ")
+        yield Finding("upstream", PROBLEM, problem, remedy)
+        return
+    yield Finding("upstream", FINE, f"{where} is reachable")
+    if all_wires()[upstream.wire].chat is not None:
+        return
+    async with fresh_pool() as pool:
+        listed: list[dict[str, Any]] = []
+        try:
+            listed = await list_models(pool, upstream)
+            yield Finding(
+                "key", FINE, f"{where}: {'accepted' if upstream.api_key else 'none is needed to list models'}"
+            )
+        except (ToolglotError, ValueError) as error:
+            finding = describe_refusal(upstream, error)
+            yield finding
+            if finding.severity == PROBLEM:
+                return
+        model, findings = find_model(settings, upstream, model_names(listed))
+        for finding in findings:
+            yield finding
+        if model:
+            async for finding in examine_model(settings, upstream, model, calls):
+                yield finding
+            yield await check_context(pool, upstream, model, listed)
+
+
+def describe_refusal(upstream: Upstream, error: Exception) -> Finding:
+    """Why an upstream does not list its models: whose key was refused, or that it has no such list."""
+    message = " ".join(redact(str(error), upstream.secrets).split())[:200]
+    where = f"{upstream.name} at {mask_address(upstream.base_url)}"
+    if isinstance(error, UpstreamResponseError) and error.status in (401, 403):
+        whose = "refuses the gateway's own key" if upstream.api_key else "wants a key and the gateway has none for it"
+        text = f"{where} {whose} (this is not the key of your client): {message}"
+        return Finding("key", PROBLEM, text, f"set TOOLGLOT_API_KEY, or api_key of [[upstream]] {upstream.name!r}")
+    return Finding("models", WARNING, f"{where} does not list its models: {message}", "name one: --model NAME")
+
+
+def find_model(settings: Settings, upstream: Upstream, names: list[str]) -> tuple[str, list[Finding]]:
+    """A model of the upstream to examine, and which of the configured models it does not know."""
+    wanted = list_wanted(settings, upstream)
+    if not names:
+        found = wanted[0] if wanted else ""
+        text = f"no model of {upstream.name} is known"
+        return found, [] if found else [Finding("model", WARNING, text, "name one: --model NAME")]
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    shown = ", ".join(names[:LISTED]) + more
+    unknown = [name for name in wanted if name not in names]
+    if not unknown:
+        return (wanted or names)[0], [Finding("model", FINE, f"{upstream.name} has: {shown}")]
+    texts = [f"{upstream.name} has no model {name!r}; it has: {shown}" for name in unknown]
+    known = [name for name in wanted if name in names]
+    return "".join(known[:1]), [Finding("model", PROBLEM, text, f"name one: --model {names[0]}") for text in texts]
+
+
+def list_wanted(settings: Settings, upstream: Upstream) -> list[str]:
+    """The models of an upstream that the settings name."""
+    own = (model for model in settings.models if settings.upstream_of(model).name == upstream.name)
+    return [name for model in own if ANY not in (name := model.model or model.name)]
+
+
+async def examine_model(settings: Settings, upstream: Upstream, model: str, calls: bool) -> AsyncIterator[Finding]:
+    """How tools reach a model and why, and whether it makes a call in a streamed answer."""
+    from time import monotonic, time
+
+    from toolglot.server.upstream.discovery import load_capabilities
+    from toolglot.server.upstream.probe import NO, YES, Probe, Test
+
+    chosen = next((one for one in settings.models if (one.model or one.name) == model), None)
+    resolved = settings.model_for(chosen.name if chosen else model)[0]
+    only = ModelSettings(name=ANY, model=model, dialect=resolved.dialect, mode=resolved.mode, upstream=upstream.name)
+    capabilities = load_capabilities(settings, time)
+    alone = replace(settings, upstreams=(upstream,), models=(only,), recovery=replace(settings.recovery, retries=0))
+    probe = Probe(alone, capabilities, monotonic)
+    test = Test("streamed call", "", stream=True, dialect=resolved.dialect)
+    try:
+        await probe.find_rule()
+        route = probe.prepare(test).route
+    except ToolglotError as error:
+        yield Finding("tools", PROBLEM, f"{model}: {probe.clean(error.message)}", "toolglot config show")
+        return
+    dialect = f" in the dialect {route.dialect}" if route.tool_mode.value == "text" else ""
+    yield Finding(
+        "tools", FINE, f"{model}: {route.tool_mode.value}{dialect}; {explain_route(route, capabilities.now())}"
+    )
+    if not calls:
+        return
+    found = await probe.run(test)
+    severity = {YES: FINE, NO: WARNING}.get(found.result, PROBLEM)
+    remedy = "" if severity == FINE else f"toolglot probe --model {model}, or another --mode or --dialect"
+    yield Finding("call", severity, f"{model}, streamed, {found.seconds:.1f} s: {found.detail}", remedy)
+
+
+async def check_context(pool: ConnectionPool, upstream: Upstream, model: str, listed: list[dict[str, Any]]) -> Finding:
+    from toolglot.server.upstream.context_size import find_context_size
+
+    size = await find_context_size(pool, upstream, model, listed)
+    if size is None:
+        return Finding(
+            "context", FINE, f"{model}: the server does not state its size; agents need {AGENT_TOKENS:,} or more"
+        )
+    if size.tokens < AGENT_TOKENS:
+        text = f"{model} reads {size.tokens:,} tokens; coding agents send 8,000 to 30,000 before you type a word"
+        return Finding("context", WARNING, text, size.remedy)
+    text = f"{model} reads {'' if size.certain else 'up to '}{size.tokens:,} tokens"
+    return Finding("context", FINE, text + ("" if size.certain else f"; the server may allocate less ({size.remedy})"))
+
+
+# The gateway's own surroundings
+
+
+async def check_store(settings: Settings) -> Finding:
+    """Whether the store can be opened and written."""
+    from toolglot.gateway.capabilities.learned import find_folder
+    from toolglot.gateway.storage import make_store
+
+    url, remedy = settings.store.url, "set store.url (TOOLGLOT_STORE_URL) or --state-dir"
+    try:
+        store = make_store(settings, os.environ)
+        if store is None:
+            return Finding("store", FINE, "none: nothing is recorded")
+        try:
+            await store.open()
+        finally:
+            await store.close()
+    except (StoreError, UsageError, OSError) as error:
+        return Finding("store", PROBLEM, f"{url} cannot be used: {getattr(error, 'message', error)}", remedy)
+    folder = find_folder(settings.server.state_dir, os.environ) or Path()
+    file = folder / Path(url.sqlite_path).expanduser() if url.sqlite_path else None
+    if file and not os.access(file, os.W_OK):
+        return Finding("store", PROBLEM, f"{file} cannot be written", remedy)
+    return Finding("store", FINE, str(file or url))
+
+
+def check_port(settings: Settings, address: str) -> Finding:
+    """Whether the port is free, or used by a gateway already."""
+    host, port = settings.server.host, settings.server.port
+    try:
+        if port and GatewayContact(address).is_running():
+            return Finding("port", FINE, f"a gateway is running at {address}")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        socket.create_server((host, port), family=family).close()
+    except (OSError, UsageError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "another program uses it"
+        return Finding("port", PROBLEM, f"{host}:{port} cannot be used: {reason}", f"toolglot serve --port {port + 1}")
+    return Finding("port", FINE, f"{port or 'any'} is free; start the gateway with 'toolglot serve'")
+
+
+def check_clients(address: str) -> Iterator[Finding]:
+    """Which clients are configured for the gateway at this address, or for another one."""
+    configured = False
+    for agent in AGENTS:
+        for path in (file.locate(os.environ, Path.home()) for file in agent.files[:1]):
+            try:
+                text = path.read_text("utf-8", "replace") if path.is_file() else ""
+                ours = BackedUpFile(path).note_path.exists()
+            except OSError:
+                continue
+            if address in text:
+                configured = True
+                yield Finding("client", FINE, f"{agent.title} uses this gateway ({path})")
+            elif ours:
+                configured = True
+                yield Finding(
+                    "client",
+                    WARNING,
+                    f"{agent.title} was set up for a gateway at another address ({path})",
+                    f"toolglot setup {agent.name}",
+                )
+    if not configured:
+        names = ", ".join(agent.name for agent in AGENTS[:5])
+        yield Finding("client", FINE, f"none is configured; 'toolglot setup CLIENT' does it ({names}, ...)")

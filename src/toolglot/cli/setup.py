@@ -1,0 +1,170 @@
+"""``toolglot setup``: point a client to the gateway, and test that the model can call a tool through it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from toolglot.cli.backups import BackedUpFile
+from toolglot.cli.common_options import load_settings
+from toolglot.cli.exit_codes import FINDINGS, OK, Commands
+from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_address
+from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, ConfigFile, Connection, find_agent
+from toolglot.core.errors import UsageError
+
+EXAMPLES = """\
+examples:
+  toolglot setup claude                          write the file of Claude Code, then make a test call
+  toolglot setup codex --model qwen3-coder       choose one of several models
+  toolglot setup opencode --print                print the configuration and write nothing
+  toolglot setup openai                          print a program for an SDK
+  toolglot setup claude --undo                   restore the file as it was before
+  toolglot setup gemini --url http://10.0.0.5:8484 --key ...
+
+exit codes:
+  0  the client is configured, and a tool was called through the gateway
+  1  the client is configured, but the test call failed
+  2  usage error: no gateway, an unknown client or model, or a file that cannot be edited
+"""
+
+
+def add(commands: Commands) -> None:
+    setup = commands.add_parser(
+        "setup",
+        help="point a client to the gateway",
+        description="Write the configuration of a client for a running gateway, keep a backup, and make one test call"
+        " with a tool over the wire that the client uses.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    setup.add_argument("client", metavar="CLIENT", help=", ".join(agent.name for agent in AGENTS))
+    setup.add_argument("--url", metavar="URL", help="address of the gateway (default: that of the settings, port 8484)")
+    setup.add_argument("--model", metavar="NAME", help="model to use (default: the only one of the gateway)")
+    setup.add_argument(
+        "--key", metavar="KEY", help=f"client key; visible in the process list, unlike {KEY_VARIABLE} (default: none)"
+    )
+    action = setup.add_mutually_exclusive_group()
+    action.add_argument("--print", action="store_true", help="print the whole configuration and write nothing")
+    action.add_argument("--undo", action="store_true", help="restore the files as they were before the first setup")
+    setup.add_argument("--force", action="store_true", help="with --undo: even if the files were changed since")
+    setup.add_argument("--no-test", action="store_true", help="make no test call")
+    setup.add_argument("--json", action="store_true", help="print one JSON document")
+    setup.add_argument("--config", metavar="FILE", help="settings file of the gateway, for its address")
+    setup.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    agent = find_agent(arguments.client)
+    if agent is None:
+        names = ", ".join(agent.name for agent in AGENTS)
+        raise UsageError(f"{arguments.client!r} is not a known client; known are: {names}")
+    try:
+        document = undo(agent, arguments.force) if arguments.undo else set_up(agent, arguments)
+    except OSError as error:
+        raise UsageError(f"cannot use {error.filename}: {error.strerror}") from None
+    print(json.dumps(document, ensure_ascii=False, indent=2) if arguments.json else "\n".join(format_lines(document)))
+    test = document.get("test")
+    return FINDINGS if test and not test["called"] else OK
+
+
+def undo(agent: Agent, force: bool) -> dict[str, Any]:
+    """Restore the files of a client. Raises: UsageError if they were changed since."""
+    files = [BackedUpFile(file.locate(os.environ, Path.home())) for file in reversed(agent.files)]
+    for file in () if force else files:
+        file.require_unedited()
+    return {"client": agent.name, "restored": [str(file.path) for file in files if file.restore(force)]}
+
+
+def set_up(agent: Agent, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Write or print the configuration. Raises: UsageError if there is no gateway or a file cannot be edited."""
+    key = arguments.key or os.environ.get(KEY_VARIABLE, "")
+    settings = load_settings(argparse.Namespace(config=arguments.config))
+    contact = GatewayContact(find_address(arguments.url, settings), key)
+    tests = not (arguments.no_test or arguments.print)
+    listed: list[str] = []
+    if tests or not arguments.model:
+        if not contact.is_running():
+            raise UsageError(f"no gateway answers at {contact.address}: start it with 'toolglot serve', or give --url")
+        listed = contact.list_models()
+    model = choose_model(arguments.model, listed)
+    connection = Connection(address=contact.address, model=model, key=key)
+    files = [apply_file(file, connection, write=not arguments.print) for file in agent.files]
+    document = {
+        "client": agent.name,
+        "title": agent.title,
+        "address": contact.address,
+        "model": model,
+        "wire": agent.wire,
+        "tested": agent.tested,
+        "files": files,
+        "snippet": connection.fill(agent.snippet),
+        "environment": connection.fill(agent.variables) if arguments.print else {},
+        "start": agent.start,
+        "notes": list_notes(agent, connection, listed),
+    }
+    if tests:
+        test = contact.test_call(agent.wire, model)
+        document["test"] = test.as_json() | {"summary": test.describe()}
+    return document
+
+
+def apply_file(file: ConfigFile, connection: Connection, write: bool) -> dict[str, Any]:
+    """Merge the settings into a file, or show what the file would be. Raises: UsageError, OSError."""
+    path = file.locate(os.environ, Path.home())
+    kept = BackedUpFile(path)
+    try:
+        text = file.merge(kept.read().decode(), connection)
+    except ValueError as error:
+        raise UsageError(
+            f"{path} cannot be edited: {error}. Correct it, or paste what 'toolglot setup ... --print' shows"
+            if write
+            else f"{path} cannot be edited: {error}"
+        ) from None
+    state = "printed"
+    if write:
+        state = "written" if kept.write(text.encode()) else "unchanged"
+    return {
+        "path": str(path),
+        "state": state,
+        "backup": str(kept.backup) if kept.backup.exists() else "",
+        "content": text if state == "printed" else "",
+    }
+
+
+def list_notes(agent: Agent, connection: Connection, listed: list[str]) -> list[str]:
+    notes = [connection.fill(note) for note in agent.notes]
+    if listed and connection.model not in listed:
+        notes.append(f"the gateway does not list {connection.model!r}; it lists {', '.join(listed[:10])}")
+    return notes
+
+
+def format_lines(document: dict[str, Any]) -> Iterator[str]:
+    if "restored" in document:
+        yield from (f"restored {path}" for path in document["restored"])
+        if not document["restored"]:
+            yield f"nothing to undo: setup has changed no file of {document['client']}"
+        return
+    for file in document["files"]:
+        if file["state"] == "printed":
+            yield f"# {file['path']}"
+            yield file["content"]
+        else:
+            kept = f" (before: {file['backup']})" if file["backup"] else ""
+            yield f"{file['state']} {file['path']}{kept}"
+    if document["snippet"]:
+        yield document["snippet"]
+    if document["environment"]:
+        yield "# or, for one shell, without any file"
+        yield from (f"export {name}={shlex.quote(value)}" for name, value in document["environment"].items())
+    yield from (f"note: {note}" for note in document["notes"])
+    if "test" in document:
+        yield f"test: {document['test']['summary']}"
+        if not document["test"]["called"]:
+            yield "next: toolglot doctor"
+    if document["start"]:
+        yield f"start: {document['start']}"

@@ -1,0 +1,358 @@
+"""``toolglot setup`` and ``toolglot doctor``: files in a home directory, a gateway, a simulated upstream."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from support.loopback import Loop, running_gateway, running_loop, running_sim
+
+from toolglot.cli.backups import BackedUpFile
+from toolglot.cli.main import main
+from toolglot.clients.agents import AGENTS
+from toolglot.config import KeyHash
+from toolglot.core.errors import UsageError
+from toolglot.sim import running
+
+Cli = Callable[..., tuple[int, str, str]]
+WITH_FILES = [agent.name for agent in AGENTS if agent.files]
+KEY = "tg-0123456789abcdef0123456789abcdef"
+
+BEFORE = {
+    ".claude/settings.json": '{\r\n  // mine\r\n  "env": {"A": "1"}\r\n}',
+    ".codex/config.toml": '# mine\nmodel = "x"\n\n[tools]\nview_image = true',
+    ".gemini/.env": "GEMINI_API_KEY=mine\n",
+    ".config/opencode/opencode.jsonc": '{"theme": "x",}',
+    ".continue/config.yaml": "name: Mine\nversion: 0.0.1\nschema: v1\nmodels: []\n",
+    ".config/goose/config.yaml": "extensions:\n  developer:\n    enabled: true\n",
+    ".aider.conf.yml": "# mine\nmodel: gpt\n",
+}
+"""Files that people have already."""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in list(os.environ):
+        if name.startswith(("TOOLGLOT_", "XDG_", "OPENAI_", "ANTHROPIC_", "CLAUDE", "CODEX", "GEMINI", "CLINE")):
+            monkeypatch.delenv(name)
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], home: Path) -> Cli:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        out, errors = capsys.readouterr()
+        return code, out, errors
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[Loop]:
+    with running_loop() as loop:
+        yield loop
+
+
+@pytest.fixture(scope="module")
+def upstream(loop: Loop) -> Iterator[str]:
+    with running_sim(loop) as sim:
+        yield sim.base_url
+
+
+@pytest.fixture(scope="module")
+def gateway(loop: Loop) -> Iterator[str]:
+    with running_sim(loop) as sim, running_gateway(loop, sim) as url:
+        yield url
+
+
+def snapshot(folder: Path) -> dict[str, bytes | None]:
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+# setup
+
+
+@pytest.mark.parametrize("existing", [False, True], ids=["new", "existing"])
+@pytest.mark.parametrize("client", WITH_FILES)
+def test_undo_restores_every_byte(client: str, existing: bool, cli: Cli, home: Path, gateway: str) -> None:
+    for name, text in BEFORE.items() if existing else ():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_bytes(text.encode())
+    before = snapshot(home)
+    code, out, errors = cli("setup", client, "--url", gateway)
+    assert (code, errors) == (0, "") and "called get_weather(" in out and "written" in out
+    once = snapshot(home)
+    assert once != before
+    code, out, _ = cli("setup", client, "--url", gateway)
+    assert code == 0 and "unchanged" in out and "written" not in out and snapshot(home) == once
+    assert cli("setup", client, "--url", gateway, "--model", "another", "--no-test")[0] == 0
+    assert snapshot(home) != once
+    code, out, _ = cli("setup", client, "--undo")
+    assert code == 0 and "restored" in out
+    assert snapshot(home) == before
+    assert "nothing to undo" in cli("setup", client, "--undo")[1]
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+def test_print_writes_nothing(agent: Any, cli: Cli, home: Path) -> None:
+    code, out, _ = cli("setup", agent.name, "--print", "--model", "m-7", "--url", "http://127.0.0.1:9")
+    assert code == 0 and "http://127.0.0.1:9" in out and "m-7" in out
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+def test_the_test_call_uses_the_wire_of_the_client(agent: Any, cli: Cli, gateway: str) -> None:
+    code, out, _ = cli("setup", agent.name, "--url", gateway, "--json")
+    document = json.loads(out)
+    assert code == 0 and document["address"] == gateway.removesuffix("/v1") and document["model"] == "sim"
+    test = document["test"]
+    assert test["called"] and test["wire"] == agent.wire and test["mode"] == "text" and test["dialect"]
+    assert test["call"] == 'get_weather({"city":"Paris"})'
+
+
+def test_new_files_are_private_and_others_keep_their_permissions(cli: Cli, home: Path, gateway: str) -> None:
+    (home / ".codex").mkdir()
+    (home / ".codex/config.toml").touch(0o640)
+    for client in ("codex", "claude"):
+        assert cli("setup", client, "--url", gateway, "--no-test")[0] == 0
+    assert (home / ".codex/config.toml").stat().st_mode & 0o777 == 0o640
+    assert (home / ".claude/settings.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_changes_by_others_are_not_undone(cli: Cli, home: Path, gateway: str) -> None:
+    path = home / ".codex/config.toml"
+    cli("setup", "codex", "--url", gateway, "--no-test")
+    path.write_text(path.read_text("utf-8") + "\n[projects.x]\ntrust_level = 'trusted'\n", "utf-8")
+    edited = path.read_bytes()
+    code, _, errors = cli("setup", "codex", "--undo")
+    assert code == 2 and "was changed since" in errors and "--force" in errors and path.read_bytes() == edited
+    assert cli("setup", "codex", "--url", gateway, "--no-test", "--model", "other")[0] == 0
+    assert b"trust_level" in path.read_bytes() and b"other" in path.read_bytes()
+    assert cli("setup", "codex", "--undo")[0] == 2
+    assert cli("setup", "codex", "--undo", "--force")[0] == 0 and not path.exists()
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    file = BackedUpFile(link)
+    assert file.write(b"new") and link.is_symlink() and target.read_bytes() == b"new"
+    assert file.restore() and link.is_symlink() and target.read_bytes() == b"old"
+
+
+def test_a_damaged_note_restores_only_by_force(tmp_path: Path) -> None:
+    file = BackedUpFile(tmp_path / "a")
+    file.path.write_bytes(b"old")
+    file.write(b"new")
+    file.note_path.write_bytes(b"{")
+    with pytest.raises(UsageError):
+        file.restore()
+    assert file.restore(force=True) and file.path.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nope"], "'nope' is not a known client; known are: claude, codex"),
+        (["claude", "--url", "http://127.0.0.1:9"], "start it with 'toolglot serve'"),
+        (["claude", "--url", "127.0.0.1:9/v1"], "no gateway answers at http://127.0.0.1:9:"),
+    ],
+)
+def test_mistakes_name_the_next_step(arguments: list[str], message: str, cli: Cli, home: Path) -> None:
+    code, out, errors = cli("setup", *arguments)
+    assert code == 2 and out == "" and message in errors and list(home.iterdir()) == []
+
+
+def test_another_server_is_not_taken_for_a_gateway(cli: Cli, upstream: str) -> None:
+    code, _, errors = cli("setup", "claude", "--url", upstream)
+    assert code == 2 and "another server answers" in errors
+
+
+def test_a_file_that_cannot_be_edited_stays(cli: Cli, home: Path, gateway: str) -> None:
+    path = home / ".claude/settings.json"
+    path.parent.mkdir()
+    path.write_text('{"env": ', "utf-8")
+    code, _, errors = cli("setup", "claude", "--url", gateway)
+    assert code == 2 and "cannot be edited: line 1 is not JSON" in errors and "--print" in errors
+    assert path.read_text("utf-8") == '{"env": ' and len(list(path.parent.iterdir())) == 1
+
+
+def test_client_keys(cli: Cli, home: Path, loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running_sim(loop) as sim, running_gateway(loop, sim, client_keys=str(KeyHash.of(KEY))) as url:
+        code, _, errors = cli("setup", "claude", "--url", url)
+        assert code == 2 and "needs a client key" in errors and "TOOLGLOT_KEY" in errors
+        code, _, errors = cli("setup", "claude", "--url", url, "--key", "wrong")
+        assert code == 2 and "refuses this client key" in errors
+        monkeypatch.setenv("TOOLGLOT_KEY", KEY)
+        for client in ("claude", "codex", "gemini", "opencode"):
+            code, out, errors = cli("setup", client, "--url", url)
+            assert code == 0 and "called get_weather" in out, errors
+    assert KEY in (home / ".claude/settings.json").read_text("utf-8")
+    assert KEY not in (home / ".codex/config.toml").read_text("utf-8")
+
+
+def test_several_models_must_be_chosen_from(cli: Cli, loop: Loop, tmp_path: Path) -> None:
+    with running_sim(loop) as sim:
+        file = tmp_path / "two.toml"
+        models = "".join(f'[[model]]\nname = "{name}"\nmodel = "sim"\n' for name in ("big", "small"))
+        file.write_text(f'[[upstream]]\nname = "u"\nbase_url = "{sim.base_url}"\n{models}', "utf-8")
+        with running_gateway(loop, sim, file) as url:
+            code, _, errors = cli("setup", "claude", "--url", url)
+            assert code == 2 and "--model; there are: big, small" in errors
+            assert cli("setup", "claude", "--url", url, "--model", "small")[0] == 0
+            code, out, _ = cli("setup", "claude", "--url", url, "--model", "none-such")
+            assert code == 1 and "does not list 'none-such'" in out
+            assert "the test call failed" in out and "toolglot doctor" in out
+
+
+# doctor
+
+
+def examine(cli: Cli, *arguments: str) -> tuple[int, dict[str, dict[str, str]]]:
+    code, out, _ = cli("doctor", "--json", *arguments)
+    findings: list[dict[str, str]] = json.loads(out)["findings"]
+    return code, {finding["check"]: finding for finding in findings}
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return str(free.getsockname()[1])
+
+
+def test_a_healthy_gateway(cli: Cli, gateway: str, upstream: str) -> None:
+    port = gateway.removesuffix("/v1").rpartition(":")[2]
+    cli("setup", "claude", "--url", gateway, "--no-test")
+    code, found = examine(cli, "--base-url", upstream, "--port", port)
+    assert code == 0 and {finding["severity"] for finding in found.values()} == {"ok"}
+    assert set(found) == {"settings", "upstream", "key", "model", "tools", "call", "context", "store", "port", "client"}
+    assert "sim: text in the dialect roo_xml; rule" in found["tools"]["text"]
+    assert '{"city":"Paris"}' in found["call"]["text"]
+    assert (
+        "a gateway is running" in found["port"]["text"] and "Claude Code uses this gateway" in found["client"]["text"]
+    )
+
+
+def test_lines_have_the_command_that_corrects(cli: Cli) -> None:
+    port = free_port()
+    code, out, _ = cli("doctor", "--base-url", f"http://127.0.0.1:{port}/v1", "--port", "0")
+    assert code == 2
+    line = next(line for line in out.splitlines() if line.startswith("problem  upstream"))
+    assert f"127.0.0.1:{port}" in line and "does not answer" in line and "->  Start it, or give another address" in line
+
+
+def test_an_unknown_model_is_named_with_those_that_exist(cli: Cli, upstream: str) -> None:
+    code, found = examine(cli, "--base-url", upstream, "--model", "nope", "--port", "0")
+    assert code == 2 and found["model"]["severity"] == "problem"
+    assert "no model 'nope'; it has: sim" in found["model"]["text"] and "call" not in found
+
+
+def test_no_call_is_made_on_demand(cli: Cli, loop: Loop) -> None:
+    with running_sim(loop) as sim:
+        code, found = examine(cli, "--base-url", sim.base_url, "--port", "0", "--no-call")
+        assert code == 0 and "tools" in found and "call" not in found
+        assert not [request for request in sim.since(0) if request.body]
+
+
+def test_settings_that_are_wrong(cli: Cli, tmp_path: Path) -> None:
+    code, found = examine(cli, "--port", "x")
+    assert code == 2 and found["settings"]["severity"] == "problem" and "--port" in found["settings"]["text"]
+    (tmp_path / "toolglot.toml").write_text("[server]\nprot = 1\n", "utf-8")
+    code, found = examine(cli)
+    assert code == 2 and "prot" in found["settings"]["text"]
+
+
+def test_without_an_upstream_the_embedded_model_is_too_small(cli: Cli) -> None:
+    code, found = examine(cli, "--port", "0")
+    assert code == 1 and "far too small" in found["upstream"]["text"] and "--base-url" in found["upstream"]["remedy"]
+
+
+def test_a_port_of_another_program(cli: Cli, upstream: str) -> None:
+    port = upstream.removesuffix("/v1").rpartition(":")[2]
+    code, found = examine(cli, "--port", port)
+    assert code == 2 and "another program uses it" in found["port"]["text"]
+
+
+def test_a_store_that_cannot_be_used(cli: Cli, upstream: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    code, found = examine(cli, "--base-url", upstream, "--port", "0", "--state-dir", str(tmp_path / "file"))
+    assert code == 2 and found["store"]["severity"] == "problem" and "--state-dir" in found["store"]["remedy"]
+
+
+def test_a_client_of_another_gateway(cli: Cli, gateway: str, upstream: str) -> None:
+    cli("setup", "codex", "--url", gateway, "--no-test")
+    code, found = examine(cli, "--base-url", upstream, "--port", free_port(), "--no-call")
+    assert code == 1 and found["client"]["remedy"] == "toolglot setup codex"
+
+
+# Upstreams that state more about themselves
+
+
+def make_upstream(key: str = "", **answers: Any) -> web.Application:
+    """A server with a list of models and some further answers, by path."""
+    app = web.Application()
+
+    async def answer(request: web.Request) -> web.Response:
+        if key and request.headers.get("Authorization") != f"Bearer {key}":
+            return web.json_response({"error": {"message": f"Incorrect API key: {key}"}}, status=401)
+        if request.path == "/v1/models":
+            return web.json_response({"data": [{"id": "m", **answers.get("listed", {})}]})
+        found = answers.get(request.path.strip("/").replace("/", "_"))
+        return web.json_response(found, status=404 if found is None else 200)
+
+    app.router.add_route("*", "/{path:.*}", answer)
+    return app
+
+
+@pytest.mark.parametrize("given", ["", "another-key"])
+def test_whose_key_was_refused(given: str, cli: Cli, loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLGLOT_API_KEY", given)
+    with loop.entered(running(make_upstream(key="the-right-key"))) as address:
+        code, found = examine(cli, "--base-url", f"{address}/v1", "--port", "0")
+    assert code == 2 and found["key"]["severity"] == "problem" and "model" not in found
+    assert ("refuses the gateway's own key" if given else "the gateway has none for it") in found["key"]["text"]
+    assert "not the key of your client" in found["key"]["text"] and "TOOLGLOT_API_KEY" in found["key"]["remedy"]
+    assert "another-key" not in json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    ("answers", "severity", "text", "remedy"),
+    [
+        ({"props": {"default_generation_settings": {"n_ctx": 4096}}}, "warning", "4,096", "-c 32768"),
+        ({"props": {"default_generation_settings": {"n_ctx": 32768}}}, "ok", "m reads 32,768", ""),
+        ({"api_show": {"parameters": "stop x\nnum_ctx 8192\n"}}, "warning", "8,192", "OLLAMA_CONTEXT_LENGTH"),
+        ({"api_show": {"model_info": {"a.context_length": 131072}}}, "ok", "up to 131,072", ""),
+        ({"listed": {"max_model_len": 2048}}, "warning", "2,048", "--max-model-len"),
+        ({"props": [1], "api_show": {"model_info": 7}, "listed": {"n_ctx": "x"}}, "ok", "does not state", ""),
+    ],
+    ids=["llama", "llama-large", "ollama", "ollama-model", "listed", "odd"],
+)
+def test_context_size(answers: dict[str, Any], severity: str, text: str, remedy: str, cli: Cli, loop: Loop) -> None:
+    with loop.entered(running(make_upstream(**answers))) as address:
+        code, found = examine(cli, "--base-url", f"{address}/v1", "--port", "0", "--no-call")
+    assert found["context"]["severity"] == severity and text in found["context"]["text"]
+    assert remedy in found["context"]["remedy"] and code == (severity == "warning")
+
+
+@pytest.mark.parametrize(
+    ("message", "severity"),
+    [({"content": ""}, "problem"), ({"content": "Sunny."}, "warning"), (None, "problem")],
+    ids=["empty", "text", "refused"],
+)
+def test_answers_without_a_call(message: Any, severity: str, cli: Cli, loop: Loop) -> None:
+    answer = message and {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    with loop.entered(running(make_upstream(v1_chat_completions=answer))) as address:
+        code, found = examine(cli, "--base-url", f"{address}/v1", "--port", "0")
+    assert found["call"]["severity"] == severity and "toolglot probe" in found["call"]["remedy"]
+    assert code == (2 if severity == "problem" else 1)
