@@ -116,7 +116,8 @@ def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerD
     if step is Step.ONE_TOOL and exchange.xml_session is None:
         conversation = _offer_one(conversation, exchange.names.get(defect.tool, defect.tool), native)
     defect = _name_as_prompted(defect, exchange.names)
-    meant = defect.tool if defect.kind in (DefectKind.REJECTED, DefectKind.INVALID) else ""
+    held = defect.kind in (DefectKind.REJECTED, DefectKind.INVALID) and not defect.interrupted
+    meant = defect.tool if held else ""
     break_character = exchange.prompted.break_character if exchange.prompted else ""
     more = make_retry_messages(defect, exchange.tools, None if native else route.dialect, break_character)
     if not native or exchange.upstream_wire.chat is not None:

@@ -333,15 +333,14 @@ def _open_recovery(exchange: Exchange, recovery: Recovery, delivery: Delivery) -
     names, session = exchange.names, exchange.xml_session
     tools = {names.get(tool.name, tool.name): tool for tool in exchange.tools}
     others = (*exchange.route.supported, *exchange.client_request.special_tools)
-    messages = recovery.conversation.messages
+    asked = recovery.conversation
 
     def announces(text: str) -> bool:
-        return announces_action(text) and wants_action(messages)
+        native = session.to_native(asked) if session is not None and announces_action(text) else asked
+        return announces_action(text) and wants_action(native.messages)
 
     rendering = session.find_call_defects if session is not None and exchange.mapping is None else None
-    return CheckedDelivery(
-        delivery, recovery, CallChecker(tools, others, rendering), announces, exchange.source.new_call_id
-    )
+    return CheckedDelivery(delivery, recovery, CallChecker(tools, others, rendering), announces, exchange.new_call_id)
 
 
 def _limit_choice(exchange: Exchange) -> ToolChoice:

@@ -138,13 +138,18 @@ class _Rejection:
         name = found.name if found else next(iter(self.near), "")
         self.tool = next((tool for tool in tools if tool.name == name), None)
         self.compiled = compile_tool(self.tool)[0] if self.tool is not None else CompiledTool(name)
-        keys = [defect.where.removeprefix(_ARGUMENT) for defect in call.defects if _is_unknown_key(defect)]
         self.salvage, self.corrected = Salvage(), CorrectedCall()
         if self.tool is not None:
-            self.salvage = salvage_arguments(call.raw, self.compiled, (self.written,), keys, dialect is None)
-            missing = [it.where.removeprefix(_ARGUMENT) for it in call.defects if it.reason is Reason.MISSING_ARGUMENT]
-            self.corrected = correct_arguments(self.tool, self.compiled, self.salvage, missing)
-            self.corrected.made_up += [key for key in _list_repeated(call.defects) if key in self.corrected.arguments]
+            self._correct(self.tool)
+
+    def _correct(self, tool: Tool) -> None:
+        """Keep the good arguments of the call, and correct the others."""
+        call, dialect = self.call, self.dialect
+        keys = [defect.where.removeprefix(_ARGUMENT) for defect in call.defects if _is_unknown_key(defect)]
+        self.salvage = salvage_arguments(call.raw, self.compiled, (self.written,), keys, dialect is None)
+        missing = [it.where.removeprefix(_ARGUMENT) for it in call.defects if it.reason is Reason.MISSING_ARGUMENT]
+        self.corrected = correct_arguments(tool, self.compiled, self.salvage, missing)
+        self.corrected.made_up += [key for key in _list_repeated(call.defects) if key in self.corrected.arguments]
 
     @property
     def is_fabricated(self) -> bool:

@@ -301,6 +301,23 @@ def explain(events: list[Event]) -> str:
     return last.message if isinstance(last, Failed) else sum_up(events)[0]
 
 
+@pytest.mark.parametrize("mode", ["text", "native"])
+@STREAMED
+def test_calls_behind_a_defective_one_are_asked_for_again(mode: str, streamed: bool) -> None:
+    line, exchange = ask("openai_chat", "anthropic_messages", mode, streamed, recovery_hold_calls="always")
+    read, path = '{"path": "b"}', '{"path": "a.txt"}'
+    if mode == "text":
+        first = written(f"{hermes('write_file', {'path': 'a.txt'})}\n{hermes('read_file', {'path': 'b'})}")
+        second = written(f"{hermes('write_file', GOOD)}\n{hermes('read_file', {'path': 'b'})}")
+    else:
+        later: list[Event] = [CallStarted(1, "call_2", "read_file"), CallArguments(1, read), CallEnded(1)]
+        first = [*native("write_file", path)[:-1], *later, Finished("tool_calls", USAGE)]
+        second = [*native("write_file", json.dumps(GOOD))[:-1], *later, Finished("tool_calls", USAGE)]
+    events, requests = line.answer_in_turn(exchange, [first, second])
+    assert sum_up(events) == ("", [("write_file", GOOD), ("read_file", {"path": "b"})], "tool_calls")
+    assert "write them again too" in str(requests[0].messages)
+
+
 # -- bounds ------------------------------------------------------------------------------------------------------------
 
 

@@ -1,18 +1,35 @@
-"""What the upstream sends for one answer, before it is delivered: the model's text, and how the answer ended."""
+"""One attempt: the upstream's events before they are delivered, the model's text, and calls in progress."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final
 
 from msgspec import Struct
 
-from toolglot.core.events import Event, Failed, Finished, TextDelta
+from toolglot.core.events import CallEnded, CallRejected, CallStarted, Event, Failed, Finished, TextDelta
 from toolglot.gateway.recovery.attempts import Recovery
 
 LEAST_OVERLAP: Final = 8
 MOST_OVERLAP: Final = 400
 """How many characters of a cut answer a model may repeat when it goes on."""
 LAST_PIECES: Final = 1000
+
+
+@dataclass(slots=True, eq=False)
+class OpenCall:
+    """A call in progress. ``held``: nothing of it is sent before it is complete. ``number`` is its number for the
+    client, negative as long as nothing of it was sent."""
+
+    event: CallStarted
+    held: bool
+    number: int = -1
+    fragments: list[str] = field(default_factory=list)
+    end: CallEnded | CallRejected | None = None
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.fragments)
 
 
 class AttemptInput(Struct, eq=False):
@@ -71,3 +88,12 @@ def measure_overlap(before: str, after: str) -> int:
     """How many characters at the beginning of ``after`` repeat the end of ``before``; 0 if there are only a few."""
     longest = min(len(before), len(after), MOST_OVERLAP)
     return next((size for size in range(longest, LEAST_OVERLAP - 1, -1) if before.endswith(after[:size])), 0)
+
+
+def move_blanks(events: list[Event]) -> list[Event]:
+    """The events with the blanks before a rejected call, which come when it is rejected, behind the rejection: a
+    part of the call was sent, so they wait with the rest of its text."""
+    for at, event in enumerate(events[1:]):
+        if type(event) is CallRejected and type(events[at]) is TextDelta and event.index is not None:
+            events[at], events[at + 1] = event, events[at]
+    return events

@@ -16,7 +16,7 @@ from msgspec import Struct
 from toolglot.config import RecoverySettings
 from toolglot.config.rollout import DRY_RUN, ON, RECOVERY, Arm
 from toolglot.core.conversation import Conversation, ToolCall
-from toolglot.core.events import CallRejected, Event, Failed, Reason, Usage
+from toolglot.core.events import CallRejected, Event, Failed, Finished, Reason, Usage
 from toolglot.gateway.delivery_plan import DeliveryPlan, EventDelivery
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
@@ -59,15 +59,25 @@ WORDS_ONLY: Final = (DefectKind.NARRATED, DefectKind.NEAR_MISS)
 CALL_DEFECTS: Final = (DefectKind.REJECTED, DefectKind.INVALID, DefectKind.UNKNOWN)
 
 
+REFUSED: Final = ("malformed_call", "refused_call", "truncated_call", "forbidden_call")
+FAILURES: Final = {"empty_answer": DefectKind.EMPTY, **dict.fromkeys(REFUSED, DefectKind.REJECTED)}
+"""Failures of an answer that another attempt may avoid, by their codes."""
+ENDS: Final = (Finished, Failed)
+FINAL_REASONS: Final = ("length", "content_filter")
+"""Finish reasons of answers that the model would not end differently."""
+
+
 class AnswerDefect(Struct, frozen=True, kw_only=True):
     """A defective answer. ``text`` is the model's own; ``rejected`` are its defective calls, and ``calls`` those of
-    them that were native. ``accepted``: it also made calls that the client has."""
+    them that were native. ``accepted``: it also made calls that the client has. ``interrupted``: good calls
+    behind the defective one were not sent."""
 
     kind: DefectKind
     text: str = ""
     rejected: tuple[CallRejected, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     accepted: bool = False
+    interrupted: bool = False
 
     @property
     def tool(self) -> str:
@@ -211,3 +221,12 @@ def _add_counts(one: object, other: object) -> dict[str, object]:
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def choose_reason(reported: str, has_calls: bool) -> str:
+    """The finish reason of an answer, for the calls that were sent."""
+    if reported in FINAL_REASONS:
+        return reported
+    if has_calls:
+        return "tool_calls"
+    return "stop" if reported == "tool_calls" else reported

@@ -15,7 +15,6 @@ twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
 from msgspec.structs import replace
@@ -39,48 +38,30 @@ from toolglot.dialects.event_buffer import MESSAGE_BREAK
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.delivery_plan import DeliveryPlan
 from toolglot.gateway.outcomes import describe_rejection
-from toolglot.gateway.recovery.attempt_input import AttemptInput
+from toolglot.gateway.recovery.attempt_input import AttemptInput, OpenCall, move_blanks
 from toolglot.gateway.recovery.attempts import (
     CALL_DEFECTS,
     DEFECTIVE,
+    ENDS,
+    FAILURES,
+    FINAL_REASONS,
     WORDS_ONLY,
     AnswerDefect,
     DefectKind,
     Recovery,
     add_usage,
+    choose_reason,
 )
 from toolglot.gateway.recovery.extension import extend_arguments, make_key
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.prompting.feedback import holds_placeholder
 from toolglot.reading.reader import Reader
 
-REFUSED: Final = ("malformed_call", "refused_call", "truncated_call", "forbidden_call")
-FAILURES: Final = {"empty_answer": DefectKind.EMPTY, **dict.fromkeys(REFUSED, DefectKind.REJECTED)}
-"""Failures of an answer that another attempt may avoid, by their codes."""
-ENDS: Final = (Finished, Failed)
-FINAL_REASONS: Final = ("length", "content_filter")
-"""Finish reasons of answers that the model would not end differently."""
 COPIED: Final = Defect(
     reason=Reason.INVALID_VALUE, where="arguments", found="a placeholder of the example", expected="a value of its own"
 )
 """The defect of a corrected call with the example's values."""
 ARGUMENTS: Final = "{gap}({why} Its arguments were:)\n\n{arguments}"
-
-
-@dataclass(slots=True, eq=False)
-class _Call:
-    """A call in progress. ``held``: nothing of it is sent before it is complete. ``number`` is its number for the
-    client, negative as long as nothing of it was sent."""
-
-    event: CallStarted
-    held: bool
-    number: int = -1
-    fragments: list[str] = field(default_factory=list)
-    end: CallEnded | CallRejected | None = None
-
-    @property
-    def arguments(self) -> str:
-        return "".join(self.fragments)
 
 
 class CheckedDelivery:
@@ -116,7 +97,7 @@ class CheckedDelivery:
         """The ids of these calls; many servers count them from the start in each answer."""
         self.delivered: list[tuple[str, str]] = []
         """The names and arguments of the complete calls that the client has."""
-        self.partial: _Call | None = None
+        self.partial: OpenCall | None = None
         """The call of which only a part was sent."""
         self.cut_end: Finished | None = None
         """The end of an answer that was cut and is continued."""
@@ -129,13 +110,13 @@ class CheckedDelivery:
         self.plan = delivery.plan
         self.over = self.has_output = False
         self.input = AttemptInput(self.recovery)
-        self.calls: dict[int, _Call] = {}
+        self.calls: dict[int, OpenCall] = {}
         self.rejected: list[CallRejected] = []
         self.withheld: list[ToolCall] = []
         """Native calls of which nothing, or only a part, was sent."""
-        self.has_invalid = False
-        """Whether a complete call was held back."""
-        self.queue: list[Event | _Call] = []
+        self.has_invalid = self.has_later_calls = False
+        """Whether a complete call was held back, and whether calls followed a defective one."""
+        self.queue: list[Event | OpenCall] = []
         """Held calls, and what came after the first of them."""
         self.tail: list[Event] | None = None
         self.waiting_text: list[str] = []
@@ -193,27 +174,16 @@ class CheckedDelivery:
         if not taken or source.reported != "length" or not self.recovery.settings.continue_cut:
             return self.check(self.delivery.deliver(taken))
         *before, last = taken
-        out = self.process(before)
-        return out if self.is_continued(last) else out + self.process([last])
-
-    def process(self, events: list[Event]) -> list[Event]:
-        return self.check(self.delivery.deliver(events))
+        out = self.check(self.delivery.deliver(before))
+        return out if self.is_continued(last) else out + self.check(self.delivery.deliver([last]))
 
     def check(self, delivered: list[Event]) -> list[Event]:
         """What the client receives of these events."""
         self.over, self.has_output = self.delivery.over, self.delivery.has_output
         out: list[Event] = []
-        for event in self.move_blanks(delivered):
+        for event in move_blanks(delivered):
             self.accept(event, out)
         return out
-
-    def move_blanks(self, events: list[Event]) -> list[Event]:
-        """The events with the blanks before a rejected call, which come when it is rejected, behind the rejection: a
-        part of the call was sent, so they wait with the rest of its text."""
-        for at, event in enumerate(events[1:]):
-            if type(event) is CallRejected and type(events[at]) is TextDelta and event.index is not None:
-                events[at], events[at + 1] = event, events[at]
-        return events
 
     def is_continued(self, last: Event) -> bool:
         """Whether the model is asked to go on with a call in its text that its token limit has cut."""
@@ -260,7 +230,7 @@ class CheckedDelivery:
         """Send what waits, up to the first call that is not complete, or all of it at the end."""
         at, queue = 0, self.queue
         for at, item in enumerate(queue, 1):
-            if not isinstance(item, _Call):
+            if not isinstance(item, OpenCall):
                 self.put(item, out)
             elif item.end is not None:
                 self.end_call(item, item.end, out)
@@ -272,7 +242,7 @@ class CheckedDelivery:
     def drop_queue(self) -> None:
         """A further attempt broke off: its calls are not sent, and what it wrote is no answer."""
         for item in self.queue:
-            if isinstance(item, _Call) and isinstance(item.end, CallEnded):
+            if isinstance(item, OpenCall) and isinstance(item.end, CallEnded):
                 self.withhold(item, item.end)
         self.queue.clear()
         self.waiting_text.clear()
@@ -294,13 +264,13 @@ class CheckedDelivery:
     def start_call(self, event: CallStarted, out: list[Event]) -> None:
         waits = self.tail is not None or self.first_defect is not None
         held = self.holds or waits or event.name not in self.checker.known
-        call = self.calls[event.index] = _Call(event, held or bool(self.queue))
+        call = self.calls[event.index] = OpenCall(event, held or bool(self.queue))
         if call.held:
             self.queue.append(call)
         else:
             self.send(event, call, out)
 
-    def send(self, event: CallStarted | CallArguments | CallEnded, call: _Call, out: list[Event]) -> None:
+    def send(self, event: CallStarted | CallArguments | CallEnded, call: OpenCall, out: list[Event]) -> None:
         if call.number < 0:
             call.number = self.started
             self.started += 1
@@ -309,18 +279,19 @@ class CheckedDelivery:
             self.ids.add(call.event.id)
         out.append(event if event.index == call.number else replace(event, index=call.number))
 
-    def send_whole(self, call: _Call, ended: CallEnded, out: list[Event]) -> None:
+    def send_whole(self, call: OpenCall, ended: CallEnded, out: list[Event]) -> None:
         self.send(call.event, call, out)
         if call.fragments:
             self.send(CallArguments(call.event.index, call.arguments), call, out)
         self.send(ended, call, out)
 
-    def end_call(self, call: _Call, event: CallEnded | CallRejected, out: list[Event]) -> None:
+    def end_call(self, call: OpenCall, event: CallEnded | CallRejected, out: list[Event]) -> None:
         if isinstance(event, CallRejected):
             self.reject_call(call, event, out)
             return
         if self.first_defect is None and self.tail is not None and call.number < 0:
             self.withhold(call, event)
+            self.has_later_calls = True
             self.tail += [call.event, CallArguments(call.event.index, call.arguments), event]
             return
         arguments = call.arguments
@@ -341,13 +312,13 @@ class CheckedDelivery:
             else:
                 self.send(event, call, out)
 
-    def withhold(self, call: _Call, ended: CallEnded) -> None:
+    def withhold(self, call: OpenCall, ended: CallEnded) -> None:
         """A complete call is not sent, or not yet."""
         self.recorder.withdraw_call(call.event.name, ended.dialect)
         if not ended.dialect:
             self.withheld.append(ToolCall(call.event.id, call.event.name, call.arguments))
 
-    def hold_back(self, call: _Call, ended: CallEnded, defects: tuple[Defect, ...]) -> None:
+    def hold_back(self, call: OpenCall, ended: CallEnded, defects: tuple[Defect, ...]) -> None:
         """A complete call is defective: it waits."""
         started, arguments = call.event, call.arguments
         rejected = CallRejected(arguments, defects[0].reason, started.name, defects, ended.dialect, ended.span)
@@ -365,7 +336,7 @@ class CheckedDelivery:
         else:
             self.tail += [started, CallArguments(started.index, arguments), ended]
 
-    def end_corrected(self, call: _Call, event: CallEnded, out: list[Event]) -> None:
+    def end_corrected(self, call: OpenCall, event: CallEnded, out: list[Event]) -> None:
         """A call of a further attempt is complete and good: it goes on where the defective one stopped, or is new."""
         partial, name, arguments = self.partial, call.event.name, call.arguments
         known = make_key(name, arguments) in (make_key(*delivered) for delivered in self.delivered)
@@ -386,7 +357,7 @@ class CheckedDelivery:
         self.delivered.append((name, arguments))
         self.recovered = True
 
-    def reject_call(self, call: _Call | None, event: CallRejected, out: list[Event]) -> None:
+    def reject_call(self, call: OpenCall | None, event: CallRejected, out: list[Event]) -> None:
         """A call was rejected. The text that it was follows, unless the receiver decides what becomes of it."""
         if call is not None and not event.dialect:
             event = replace(event, raw=call.arguments, tool=call.event.name)
@@ -401,7 +372,7 @@ class CheckedDelivery:
         is missing although the upstream has ended it."""
         return event.reason is Reason.TRUNCATED and bool(event.dialect) and self.input.reported == "length"
 
-    def note_rejected(self, call: _Call | None, event: CallRejected) -> None:
+    def note_rejected(self, call: OpenCall | None, event: CallRejected) -> None:
         """The model can write a better call than this one."""
         self.rejected.append(event)
         if self.tail is None and self.first_defect is None:
@@ -462,6 +433,7 @@ class CheckedDelivery:
             rejected=tuple(self.rejected),
             calls=tuple(self.withheld),
             accepted=bool(self.delivered),
+            interrupted=self.has_later_calls,
         )
 
     def end_further_attempt(self, event: Finished | Failed, first: AnswerDefect, out: list[Event]) -> None:
@@ -500,7 +472,7 @@ class CheckedDelivery:
         self.recorder.usage = self.recovery.usage
         self.delivery = self.first_delivery  # what is quoted from now on is its text
         if self.first_defect is None and self.cut_end is not None:
-            return self.process([self.cut_end])
+            return self.check(self.delivery.deliver([self.cut_end]))
         out: list[Event] = []
         self.release(self.first_tail, out)
         return out
@@ -519,18 +491,10 @@ class CheckedDelivery:
                 case CallEnded(index=index) if index in waiting:
                     self.recorder.restore_call(waiting[index].name, event.dialect)
                 case Finished(reason=reason):
-                    event = Finished(self.find_reason(reason), self.recovery.usage or event.usage)
+                    event = Finished(choose_reason(reason, self.started > 0), self.recovery.usage or event.usage)
                     self.recorder.error, self.recorder.finish = "", event.reason
                 case Failed(kind=kind):
                     self.recorder.error = kind
             if isinstance(event, CallStarted | CallArguments | CallEnded):
                 event = replace(event, index=numbers[event.index])
             out.append(event)
-
-    def find_reason(self, reported: str) -> str:
-        """The finish reason for the calls that were sent."""
-        if reported in FINAL_REASONS:
-            return reported
-        if self.started:
-            return "tool_calls"
-        return "stop" if reported == "tool_calls" else reported

@@ -35,7 +35,8 @@ REQUESTS: Final[Mapping[DefectKind, str]] = {
 }
 """The feedback if there is no particular call to correct."""
 NOT_EXECUTED: Final = "This call was not executed, because an earlier one was wrong. Make it again afterwards."
-ACCEPTED: Final = " The calls before it were accepted: do not repeat them."
+INTERRUPTED: Final = "The calls behind it were not executed either: write them again too, behind the corrected one."
+ACCEPTED: Final = "The calls before it were accepted: do not repeat them."
 
 
 def make_retry_messages(
@@ -46,8 +47,8 @@ def make_retry_messages(
     feedback = REQUESTS.get(defect.kind) or write_feedback(
         defect.rejected, tools, dialect, break_character=break_character
     )
-    if defect.accepted:
-        feedback += ACCEPTED
+    hints = [hint for hint, given in ((INTERRUPTED, defect.interrupted), (ACCEPTED, defect.accepted)) if given]
+    feedback = " ".join([*hints, feedback])
     text = defect.text if defect.kind is DefectKind.CUT else defect.text.strip()
     parts: list[Part] = [Text(text)] if text else []
     if dialect is None and defect.calls:
