@@ -1,7 +1,7 @@
 """Small tasks on real files, and the agent that works on them with four tools.
 
 A task is a request, the files that a temporary folder holds, and what must be true at the end: contents of files, or words
-in the last answer. Files that a task does not speak of must stay as they are, and no others may appear. The agent is a
+in the last answer. Files that a task does not name must stay as they are, and no others may appear. The agent is a
 plain loop over a chat API: it runs the calls of an answer, sends their results and ends at the first answer without a call.
 """
 

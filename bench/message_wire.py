@@ -1,4 +1,4 @@
-"""Chat requests and answers on the Messages wire, for a client that speaks it."""
+"""Chat requests and answers on the Messages wire, for a client of that wire."""
 
 from __future__ import annotations
 
