@@ -16,7 +16,7 @@ from msgspec import Struct
 from toolglot.config import RecoverySettings
 from toolglot.config.rollout import DRY_RUN, ON, RECOVERY, Arm
 from toolglot.core.conversation import Conversation, ToolCall
-from toolglot.core.events import CallRejected, Event, Failed, Finished, Reason, Usage
+from toolglot.core.events import CallRejected, Defect, Event, Failed, Finished, Reason, Usage
 from toolglot.gateway.delivery_plan import DeliveryPlan, EventDelivery
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
@@ -38,6 +38,12 @@ DEFECTIVE: Final = frozenset(
 )
 """Reasons for which the model can write a better call. Quotations, further calls and results that it made up are left
 out on purpose, and so are calls that the settings do not admit."""
+
+
+COPIED: Final = Defect(
+    reason=Reason.INVALID_VALUE, where="arguments", found="a placeholder of the example", expected="a value of its own"
+)
+"""The defect of a corrected call with the example's values."""
 
 
 class DefectKind(StrEnum):

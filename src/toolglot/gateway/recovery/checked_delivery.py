@@ -41,6 +41,7 @@ from toolglot.gateway.outcomes import describe_rejection
 from toolglot.gateway.recovery.attempt_input import AttemptInput, OpenCall, move_blanks
 from toolglot.gateway.recovery.attempts import (
     CALL_DEFECTS,
+    COPIED,
     DEFECTIVE,
     ENDS,
     FAILURES,
@@ -57,10 +58,6 @@ from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.prompting.feedback import holds_placeholder
 from toolglot.reading.reader import Reader
 
-COPIED: Final = Defect(
-    reason=Reason.INVALID_VALUE, where="arguments", found="a placeholder of the example", expected="a value of its own"
-)
-"""The defect of a corrected call with the example's values."""
 ARGUMENTS: Final = "{gap}({why} Its arguments were:)\n\n{arguments}"
 
 
@@ -181,7 +178,7 @@ class CheckedDelivery:
         """What the client receives of these events."""
         self.over, self.has_output = self.delivery.over, self.delivery.has_output
         out: list[Event] = []
-        for event in move_blanks(delivered):
+        for event in move_blanks(delivered) if self.delivery.partly_sent else delivered:
             self.accept(event, out)
         return out
 
@@ -294,7 +291,7 @@ class CheckedDelivery:
             self.has_later_calls = True
             self.tail += [call.event, CallArguments(call.event.index, call.arguments), event]
             return
-        arguments = call.arguments
+        arguments = "".join(call.fragments)
         defects = self.checker.find_defects(call.event.name, arguments)
         if not defects and self.first_defect is not None and holds_placeholder(arguments):
             defects = (COPIED,)
@@ -330,8 +327,7 @@ class CheckedDelivery:
             return
         self.tail = self.tail or []
         if self.recovery.settings.invalid == AS_TEXT and rejected.reason is not Reason.UNKNOWN_TOOL:
-            gap = MESSAGE_BREAK if self.has_text else ""
-            why = describe_rejection(rejected)
+            gap, why = MESSAGE_BREAK if self.has_text else "", describe_rejection(rejected)
             self.tail.append(TextDelta(ARGUMENTS.format(gap=gap, why=why, arguments=arguments)))
         else:
             self.tail += [started, CallArguments(started.index, arguments), ended]
@@ -395,20 +391,24 @@ class CheckedDelivery:
             self.end_further_attempt(event, self.first_defect, out)
             return
         kind = self.find_defect(event)
+        if kind is None and self.tail is None and self.cut_end is None and not self.calls:  # the common case
+            out.append(event)
+        else:
+            self.end_first_attempt(kind, event, out)
+
+    def end_first_attempt(self, kind: DefectKind | None, event: Finished | Failed, out: list[Event]) -> None:
+        """Ask the model again, or send the tail. Held calls without an end are shown to a receiver that says what
+        became of them."""
         if kind in CALL_DEFECTS:
-            recovery.on_defect()
-        unended = self.list_open_calls() if self.plan.reports_rejected else ()
-        tail = [*(self.tail or ()), *unended, event]
+            self.recovery.on_defect()
+        waiting = self.calls.values() if self.plan.reports_rejected else ()
+        tail = [*(self.tail or ()), *(call.event for call in waiting if call.number < 0), event]
         defect = self.describe(kind) if kind is not None else None
-        if defect is not None and recovery.take(defect):
+        if defect is not None and self.recovery.take(defect):
             self.first_defect, self.first_tail = defect, tail
             self.recorder.tools[:] = [name for name, _ in self.delivered]
         else:
             self.release(tail, out)
-
-    def list_open_calls(self) -> list[Event]:
-        """Held calls without an end, for a receiver that says what became of them."""
-        return [call.event for call in self.calls.values() if call.number < 0]
 
     def find_defect(self, event: Finished | Failed) -> DefectKind | None:
         """What is wrong with the answer that ends here. An error of the upstream is no defect of the model."""
