@@ -8,7 +8,8 @@ from time import process_time
 import pytest
 
 import toolglot
-from toolglot.reading.example_detection import TAIL_SIZE, announces_example
+from toolglot.dialects.event_buffer import TAIL_SIZE
+from toolglot.reading.example_detection import announces_example
 
 VERBS = (
     "Now let me run",

@@ -355,7 +355,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         session_turn=recognise(request, conversation, route, context) if context.chain_secret else None,
         choice=conversation.choice,
         tools=session.tools if session else conversation.tools,
-        may_use_text=route.can_fall_back and experiment.admits(XML if session else READING),
+        may_use_text=_may_use_text(route, experiment),
     )
     _record_route(exchange)
     conversation = _adapt_conversation(exchange, conversation, body)
@@ -377,6 +377,13 @@ def _expand(request: IncomingRequest, state: ClientState, limit: int) -> bytes:
     stays within ``limit`` bytes."""
     expand = request.wire.expand_request
     return request.body if expand is None else expand(request.body, state.find_answer, limit)
+
+
+def _may_use_text(route: Route, experiment: Experiment) -> bool:
+    """Whether the request may be sent with tools as text if native tools fail."""
+    if route.tool_mode is not NATIVE or not route.can_fall_back:
+        return False
+    return experiment.admits(XML if route.client else READING)
 
 
 def _decode(request: IncomingRequest, body: bytes, settings: Settings) -> ClientRequest:

@@ -293,12 +293,13 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
 def _make_plan(exchange: Exchange, route: Route, dry_run: bool, streamed: bool) -> DeliveryPlan:
     recovery = None if dry_run else exchange.recovery
     holds = streamed and recovery is not None and _holds_calls(exchange)
-    may_ask_again = exchange.chat_turn is not None or route.can_fall_back  # as long as nothing was sent to the client
+    falls_back, asked = route.tool_mode is NATIVE and route.can_fall_back, exchange.client_request.conversation
+    may_ask_again = exchange.chat_turn is not None or falls_back  # as long as nothing was sent to the client
     return DeliveryPlan(
         names=exchange.names,
         break_character=exchange.prompted.break_character if exchange.prompted else "",
         choice=exchange.choice if exchange.upstream_wire.chat is None else _limit_choice(exchange),
-        single=takes_one_call(exchange.client_request.conversation, exchange.settings),
+        single=takes_one_call(asked, exchange.settings) if route.client else route.single,
         streamed=streamed and not exchange.wire.sends_whole_calls and not holds,
         secrets=exchange.secrets,
         native=route.tool_mode is NATIVE,

@@ -15,8 +15,7 @@ import re
 
 from msgspec import Struct
 
-TAIL_SIZE = 240
-"""How many characters before a position can introduce an example there."""
+from toolglot.dialects.event_buffer import TAIL_SIZE
 
 _PARTS = re.compile(r"(.*\w)?(\W*)", re.DOTALL)
 """The text up to its last word, and the punctuation after it."""

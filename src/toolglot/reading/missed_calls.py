@@ -17,7 +17,8 @@ from html import unescape
 from itertools import islice
 
 from toolglot.core.schema.toolset import CompiledTool, CompiledTools
-from toolglot.reading.example_detection import TAIL_SIZE, announces_example
+from toolglot.dialects.event_buffer import TAIL_SIZE
+from toolglot.reading.example_detection import announces_example
 
 MAX_TEXT = 1 << 15
 """How much of the end of an answer is searched."""

@@ -14,7 +14,7 @@ from functools import partial
 from toolglot.core.events import Event, TextDelta
 from toolglot.core.options import Options
 from toolglot.core.schema.toolset import CompiledTools
-from toolglot.dialects.event_buffer import EventBuffer
+from toolglot.dialects.event_buffer import EventBuffer, VisibleText
 from toolglot.dialects.partial_call import AnswerState, CallBlock
 from toolglot.dialects.patterns import MORE, MarkIndex, mark
 from toolglot.dialects.scanner import Source, Steps, at_once
@@ -35,7 +35,6 @@ from toolglot.reading.dialect_index import (
 )
 from toolglot.reading.example_detection import CodeSpans, announces_example, introduces_call
 from toolglot.reading.fabricated_results import drop_to_end, has_content
-from toolglot.reading.visible_text import VisibleText
 
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
 _INDENT = (" ", "\t")
