@@ -15,6 +15,7 @@ import uvloop
 from faults.cells import settle
 
 from toolglot.core import provenance
+from toolglot.gateway import routing
 from toolglot.gateway.telemetry.log import log_to
 from toolglot.prompting import call_writer, mark_escaping
 from toolglot.server.lifecycle import listening, tune_memory
@@ -50,6 +51,7 @@ async def main(port: int, closed: int, nowhere: TextIO) -> None:
     call_writer._CALL_CACHE.max_characters = CALL_CHARACTERS
     for module, name in ((provenance, "MAX_UNMARKED"), (mark_escaping, "_MOST_TEXTS")):
         setattr(module, name, KNOWN_TEXTS)
+    vars(routing)["MEMORY_BYTES"] = KEPT_BYTES  # for what is kept of conversations
     settings = replace(settings, limits=replace(settings.limits, kept_bytes=KEPT_BYTES))
     async with listening(settings) as address:
         tune_memory()
