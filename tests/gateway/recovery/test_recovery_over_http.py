@@ -233,16 +233,16 @@ def test_another_error_stays_an_error() -> None:
 def test_a_web_chat_is_asked_again(stream: bool, tmp_path: Path) -> None:
     async def test() -> None:
         lab = Lab(tmp_path, stream=stream)
-        lab.answers = [Answer("I read. <rade>\n<filePath>a</filePath>\n</rade>"), Answer("<read>\n</read>")]
-        lab.answers += [Answer("<read>\n<filePath>a.txt</filePath>\n</read>"), Answer("Done.")]
+        lab.answers = [Answer("I read.\n<read>\n</read>"), Answer("<read>\n<filePath>a.txt</filePath>\n</read>")]
+        lab.answers.append(Answer("Done."))
         async with lab.open():
             client = Client(lab, tools=[READ])
             client.say("Read the file")
-            (call,) = await client.ask(scored=False) or [None]
-            if call is None:  # an unknown tag in text is text
-                client.say("Again")
-                (call,) = await client.ask(scored=False)
+            (call,) = await client.ask(scored=False)
             assert json.loads(call["function"]["arguments"]) == {"filePath": "a.txt"}
+            assert client.messages[-1]["content"].strip() == "I read."
+            assert len(lab.simulation.seen) == 2
+            assert "filePath" in lab.simulation.seen[1].messages[-1].text
             client.add_result(call)
             await client.ask()
             assert client.messages[-1]["content"] == "Done."
