@@ -1,4 +1,4 @@
-"""``toolglot config show``: the effective settings and the source of each. Secrets are masked."""
+"""``toolglot config``: the effective settings and the source of each, with secrets masked; and checks of a file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from toolglot.cli.common_options import add_gateway_options, load_settings
+from toolglot.cli.config_check import add_actions
 from toolglot.cli.exit_codes import OK, Commands
 from toolglot.config import KeyHash, Secret, Settings
 from toolglot.config.keys import MASK
@@ -21,23 +22,26 @@ examples:
   toolglot config show                          the settings that 'toolglot serve' would use here
   toolglot config show --config config.yaml     how a LiteLLM file is understood
   TOOLGLOT_PORT=9000 toolglot config show       with a setting from the environment
+  toolglot config check toolglot.toml           every problem of a file, with its line
+  toolglot config schema                        the JSON Schema of the file, for editors
 """
 
 
 def add(commands: Commands) -> None:
-    config = commands.add_parser("config", help="show the settings", description="Inspect the settings.")
+    config = commands.add_parser(
+        "config", help="show and check the settings", description="Show and check the settings.", epilog=EXAMPLES
+    )
     actions = config.add_subparsers(title="actions", metavar="ACTION", required=True)
     show = actions.add_parser(
         "show",
         help="show every setting and its source",
         description="Show every setting and its source: command line, environment, file or default. Secrets are"
         " masked.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     show.add_argument("--json", action="store_true", help="print one JSON document")
     add_gateway_options(show)
     show.set_defaults(run=run)
+    add_actions(actions)
 
 
 def run(arguments: argparse.Namespace) -> int:

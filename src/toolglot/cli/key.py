@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import secrets
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolglot.cli.exit_codes import OK, Commands
 from toolglot.cli.store_options import add_store_options, format_table, run_with_store
@@ -39,6 +40,7 @@ def add(commands: Commands) -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    key.add_argument("--json", action="store_true", help="print one JSON document")
     key.set_defaults(run=run)
     actions = key.add_subparsers(title="keys in the store", metavar="ACTION")
     create = actions.add_parser("create", help="create a key; only its hash is stored")
@@ -51,14 +53,25 @@ def add(commands: Commands) -> None:
     revoke.add_argument("name", metavar="NAME")
     revoke.set_defaults(run=run_revoke)
     for parser in (create, listing, revoke):
+        # without a default: the option of the command itself counts too
+        parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON document")
         add_store_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     key = make_key(secrets.token_bytes)
-    print(f"key:  {key}")
-    print(f"hash: {KeyHash.of(key)}")
+    _print({"key": key, "hash": str(KeyHash.of(key))}, arguments)
     return OK
+
+
+def _print(facts: dict[str, Any], arguments: argparse.Namespace) -> None:
+    """Print facts as JSON, or one per line."""
+    if arguments.json:
+        print(json.dumps(facts, ensure_ascii=False, indent=2))
+        return
+    width = max(map(len, facts)) + 1
+    for name, value in facts.items():
+        print(f"{name + ':':<{width}} {value}")
 
 
 def run_create(arguments: argparse.Namespace) -> int:
@@ -76,9 +89,7 @@ def run_create(arguments: argparse.Namespace) -> int:
         await store.save_key(KeyRow(name=name, hash=str(KeyHash.of(key)), created=now, expires=expires))
 
     run_with_store(arguments, create)
-    print(f"key:     {key}")
-    print(f"name:    {name}")
-    print(f"expires: {format_time(expires)}")
+    _print({"key": key, "name": name, "expires": format_time(expires)}, arguments)
     return OK
 
 
@@ -87,14 +98,19 @@ def run_list(arguments: argparse.Namespace) -> int:
         rows = sorted(await store.list_keys(), key=lambda row: row.created)
         return [[row.name, format_time(row.created), format_expiry(row.expires)] for row in rows]
 
-    print(format_table(("name", "created", "expires"), run_with_store(arguments, list_keys)))
+    heads = ("name", "created", "expires")
+    rows = run_with_store(arguments, list_keys)
+    if arguments.json:
+        print(json.dumps([dict(zip(heads, row, strict=True)) for row in rows], ensure_ascii=False, indent=2))
+    else:
+        print(format_table(heads, rows))
     return OK
 
 
 def run_revoke(arguments: argparse.Namespace) -> int:
     if not run_with_store(arguments, lambda store: store.delete_key(arguments.name)):
         raise UsageError(f"there is no key named {arguments.name!r}; 'toolglot key list' shows all")
-    print(f"revoked {arguments.name}")
+    print(json.dumps({"revoked": arguments.name}) if arguments.json else f"revoked {arguments.name}")
     return OK
 
 

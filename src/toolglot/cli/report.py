@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from http.client import HTTPException
 from itertools import chain
-from urllib.error import URLError
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
 from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.input_files import STANDARD_INPUT, read_lines
+from toolglot.cli.terminal import ProgressLine
 from toolglot.config.rollout import NATIVE_CALLS, TRANSFORMATIONS, Arm
 from toolglot.core.errors import UsageError
 from toolglot.gateway.telemetry.report import TARGET, Groups, Tally, read_log, read_metrics
@@ -54,7 +55,11 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.url and arguments.files:
         raise UsageError("report reads either logs or a gateway: leave out --url or the files")
-    groups = _fetch_metrics(arguments.url, arguments.key) if arguments.url else _read_logs(arguments.files or ["-"])
+    groups = (
+        _fetch_metrics(arguments.url, arguments.key)
+        if arguments.url
+        else _read_logs(arguments.files or [STANDARD_INPUT])
+    )
     if arguments.json:
         document = {name: [tally.describe() for tally in _sorted(arms)] for name, arms in groups.items()}
         print(json.dumps(document, ensure_ascii=False, indent=2))
@@ -64,24 +69,26 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_logs(names: list[str]) -> Groups:
-    with ExitStack() as stack:
-        groups, found = read_log(chain.from_iterable(_lines(name, stack) for name in names))
+    paths = [Path(name) for name in names if name != STANDARD_INPUT]
+    total = sum(path.stat().st_size for path in paths if path.is_file()) if len(paths) == len(names) else 0
+    with ProgressLine("reading logs", total) as progress:
+        groups, found = read_log(_lines(names, progress))
     if not found:
         raise UsageError("no request records found: the gateway writes them only if its log is not a terminal")
     return groups
 
 
-def _lines(name: str, stack: ExitStack) -> Iterable[str]:
-    if name == "-":
-        return sys.stdin
-    try:
-        return stack.enter_context(open(name, encoding="utf-8", errors="replace"))
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from None
+def _lines(names: list[str], progress: ProgressLine) -> Iterator[str]:
+    for line in chain.from_iterable(map(read_lines, names)):
+        progress.advance(len(line))
+        yield line.decode("utf-8", "replace")
 
 
 def _fetch_metrics(url: str, key: str) -> Groups:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"{url} is not the address of a gateway: it must begin with http:// or https://")
     path = parts.path.rstrip("/").removesuffix("/metrics").removesuffix("/v1") + "/metrics"
@@ -91,8 +98,9 @@ def _fetch_metrics(url: str, key: str) -> Groups:
     try:
         with urlopen(request, timeout=TIMEOUT_SECONDS) as reply:
             return read_metrics(reply.read().decode("utf-8", "replace"))
-    except (URLError, OSError) as error:
-        raise UsageError(f"cannot read the metrics of the gateway: {getattr(error, 'reason', error)}") from None
+    except (OSError, HTTPException, ValueError, KeyError) as error:
+        problem = getattr(error, "reason", "") or str(error) or type(error).__name__
+        raise UsageError(f"cannot read the metrics of the gateway at {url}: {problem}") from None
 
 
 # -- terminal output ---------------------------------------------------------------------------------------------------

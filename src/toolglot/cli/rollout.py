@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -43,6 +44,7 @@ def add(commands: Commands) -> None:
     change.add_argument("plan", metavar="PLAN", help="off, shadow, canary, canary-N, full, or a percentage")
     change.set_defaults(run=run_set)
     for parser in (show, change):
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
         add_store_options(parser)
 
 
@@ -50,8 +52,12 @@ def run_show(arguments: argparse.Namespace) -> int:
     stored = run_with_store(arguments, load_stored)
     own = load_settings(arguments).rollout.as_rollout()
     rollout = own if stored is None else stored.rollout
+    plans = {name: str(rollout.plan_of(name)) for name in TRANSFORMATIONS}
+    if arguments.json:
+        print(json.dumps({"source": "settings" if stored is None else "store", "plans": plans}, indent=2))
+        return OK
     print("The store has no rollout; this is that of the settings." if stored is None else "From the store:")
-    print(format_table(("name", "plan"), [(name, str(rollout.plan_of(name))) for name in TRANSFORMATIONS]))
+    print(format_table(("name", "plan"), list(plans.items())))
     return OK
 
 
@@ -69,8 +75,8 @@ def run_set(arguments: argparse.Namespace) -> int:
         await store.save_rollout(change_rollout(stored, after, own, before).encode())
         return before.compare(after)
 
-    for line in run_with_store(arguments, change) or ["nothing changes"]:
-        print(line)
+    changes = run_with_store(arguments, change)
+    print(json.dumps({"changes": changes}, indent=2) if arguments.json else "\n".join(changes or ["nothing changes"]))
     return OK
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -69,6 +70,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     sim.add_argument("--pace", type=float, default=0, metavar="MS", help="milliseconds between writes")
     sim.add_argument("--fault", action="append", default=[], metavar="NAME", help="a fault to inject (repeatable)")
     sim.add_argument("--faults", action="store_true", help="list the faults of the wire and exit")
+    sim.add_argument("--json", action="store_true", help="with --faults: print one JSON document")
     sim.add_argument("--defects", type=float, default=0, metavar="P", help="share of turns with a defect, 0 to 1")
     sim.add_argument("--heeds", type=float, default=1, metavar="P", help="share of corrections it follows (default: 1)")
     sim.add_argument("--seed", type=int, default=0, metavar="N", help="decides which turns are defective (default: 0)")
@@ -87,7 +89,7 @@ def run_sim(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{flags} can be used only with --wire {name}")
     wire = wires.get(arguments.wire)
     if arguments.faults:
-        list_faults(wire.FAULTS if wire else FAULTS)
+        list_faults(wire.FAULTS if wire else FAULTS, as_json=arguments.json)
         return 0
     shared = {
         "dialect": arguments.dialect,
@@ -108,7 +110,10 @@ def run_sim(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def list_faults(faults: Mapping[str, str]) -> None:
+def list_faults(faults: Mapping[str, str], as_json: bool = False) -> None:
+    if as_json:
+        print(json.dumps(dict(faults), ensure_ascii=False, indent=2))
+        return
     width = max(map(len, faults))
     sys.stdout.writelines(f"{name:<{width}} {about}\n" for name, about in faults.items())
 
