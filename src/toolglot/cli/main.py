@@ -29,6 +29,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "records": "toolglot.cli.records",
     "sessions": "toolglot.cli.sessions",
     "read": "toolglot.cli.read",
+    "eval": "toolglot.cli.eval",
+    "top": "toolglot.cli.top",
     "dialects": "toolglot.cli.dialects",
     "config": "toolglot.cli.config",
     "key": "toolglot.cli.key",
