@@ -126,6 +126,8 @@ class Gateway:
     async def start(self) -> None:
         """Connect to the store, if there is one: read what is shared there, and write there what is kept."""
         writer, settings = self.telemetry.writer, self.settings
+        if self.telemetry.workers is not None:
+            self.telemetry.workers.start()
         if writer is None:
             return
         await writer.start()
@@ -148,6 +150,8 @@ class Gateway:
             await self.kept.close(FLUSH_SECONDS)
         if self.telemetry.writer is not None:
             await self.telemetry.writer.close(FLUSH_SECONDS)
+        if self.telemetry.workers is not None:
+            await self.telemetry.workers.close()
 
     # -- all requests --------------------------------------------------------------------------------------------------
 
@@ -232,7 +236,7 @@ class Gateway:
             status, recorder.client_gone = CLIENT_CLOSED_REQUEST, True
             raise
         except Exception:
-            recorder.error = InternalError.code
+            recorder.note_error(InternalError(INTERNAL_ERROR))
             raise
         finally:
             if entered:
@@ -394,7 +398,8 @@ class Gateway:
     async def show_metrics(self, request: Request) -> Response:
         from toolglot.gateway.telemetry.prometheus import CONTENT_TYPE, render
 
-        return Response(render(self.telemetry.metrics), content_type=CONTENT_TYPE)
+        workers, own = self.telemetry.workers, self.telemetry.metrics
+        return Response(render(own if workers is None else await workers.collect()), content_type=CONTENT_TYPE)
 
     async def refuse_path(self, request: Request) -> Response:
         raise UnknownPathError(f"{request.method} {request.path[:200]} is not served here.")
@@ -445,7 +450,7 @@ def find_key(request: Request) -> str:
 
 def note_error(recorder: RequestRecorder, error: ToolglotError, wire: Wire) -> int:
     """Record why a request is not answered. Returns the status."""
-    recorder.error = error.code
+    recorder.note_error(error)
     recorder.refused = isinstance(error, (ClientError, OverloadError))
     if recorder.body is not None and not recorder.bytes:
         recorder.body.append(wire.encode_error(error))

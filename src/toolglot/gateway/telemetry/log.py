@@ -29,6 +29,7 @@ from toolglot.store.interface import BODY_KINDS
 
 if TYPE_CHECKING:  # it needs the event loop, which most commands do not
     from toolglot.gateway.telemetry.record_writer import RecordWriter
+    from toolglot.gateway.telemetry.worker_metrics import WorkerMetrics
 
 __all__ = ["RequestRecorder", "Telemetry", "log_to", "redact"]
 
@@ -56,6 +57,8 @@ class Telemetry:
         self.metrics = Metrics()
         self.writer: RecordWriter | None = None
         """Stores the records; None without a store."""
+        self.workers: WorkerMetrics | None = None
+        """The metrics of all workers; None if there is only this process."""
 
     def begin(self, request_id: str, wire: str, owner: bytes = b"", key: str = "") -> RequestRecorder:
         recorder = RequestRecorder(request_id, wire, self._now(), self._clock(), self._clock, owner=owner, key=key)

@@ -16,6 +16,7 @@ import msgspec
 
 from toolglot.config import SECRET_LENGTH
 from toolglot.config.rollout import LEAKED, LEFT, NATIVE_CALLS, NEAR_MISS, READING, RESCUE, SHELL, SUCCESS, XML, Arm
+from toolglot.core.errors import ToolglotError
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -31,6 +32,7 @@ from toolglot.core.events import (
 )
 from toolglot.core.redaction import mask, redact_printable
 from toolglot.gateway.sessions.turns import SessionTurn
+from toolglot.gateway.telemetry.faults import CLIENT, NO_FAULT, classify_calls, classify_error, classify_failure
 from toolglot.store.interface import ABANDONED, FAILED, OK, REFUSED
 
 BODY_LENGTH: Final = 64 << 10
@@ -118,6 +120,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     complaints: tuple[str, ...]
     would: DryRunResult | None
     outcome: str = OK
+    fault: str = NO_FAULT
+    """Who is at fault if it did not end well."""
     session: str = ""
     attempts: tuple[Attempt, ...] = ()
     """The requests to upstreams, in order."""
@@ -211,6 +215,8 @@ class RequestRecorder(msgspec.Struct):
     finish: str = ""
     usage: Usage | None = None
     error: str = ""
+    fault: str = ""
+    """Who is at fault for the error, if that does not follow from its code."""
     client_gone: bool = False
     refused: bool = False
     """Whether the gateway itself refused the request."""
@@ -322,6 +328,9 @@ class RequestRecorder(msgspec.Struct):
             self.count(self.transformation(rejected.dialect), reason.value)
         else:
             self.count_native(reason.value)
+
+    def note_error(self, error: ToolglotError) -> None:
+        self.error, self.fault = error.code, classify_error(error)
 
     def withdraw_call(self, name: str, dialect: str) -> None:
         """A complete call that was observed is not delivered."""
@@ -467,12 +476,20 @@ class RequestRecorder(msgspec.Struct):
             complaints=tuple(self.complaints),
             would=self.dry_run.dry_run_result() if self.dry_run else None,
             outcome=self.outcome(status),
+            fault=self.find_fault(),
             session=self.session,
             attempts=(*self.attempts, self._describe_attempt(upstream, error, now)) if self.upstream else (),
             prompt_bytes=self.prompt_bytes,
             stable_bytes=self.stable_bytes,
             unstable_at=self.unstable_at,
         )
+
+    def find_fault(self) -> str:
+        if self.client_gone:
+            return CLIENT
+        if self.error:
+            return self.fault or classify_failure(self.error)
+        return classify_calls(self.rejected, self.outcomes)
 
     def outcome(self, status: int) -> str:
         """How the request ended; a stream can fail after its status was sent."""
