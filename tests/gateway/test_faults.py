@@ -18,7 +18,8 @@ from toolglot.core.events import CallRejected, Failed, Reason
 from toolglot.gateway.telemetry.faults import FAULTS, MODEL_FAILURES
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.gateway.telemetry.metrics import ALLOWED
-from toolglot.gateway.telemetry.records import Record, RequestRecorder
+from toolglot.gateway.telemetry.record import Record
+from toolglot.gateway.telemetry.recorder import RequestRecorder
 
 
 def finish(recorder: RequestRecorder, telemetry: Telemetry, status: int = 200) -> Record:

@@ -38,7 +38,7 @@ from toolglot.gateway.telemetry.log import Telemetry, log_to
 from toolglot.gateway.telemetry.metrics import DURATION_BUCKETS, KNOWN, LABELS, Labels
 from toolglot.gateway.telemetry.metrics import Histogram as OwnHistogram
 from toolglot.gateway.telemetry.prometheus import render
-from toolglot.gateway.telemetry.records import BODY_LENGTH, RequestRecorder
+from toolglot.gateway.telemetry.recorder import BODY_LENGTH, RequestRecorder
 
 KEY = "sk-test-0123456789abcdef"
 

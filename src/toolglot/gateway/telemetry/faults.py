@@ -6,10 +6,8 @@ that looked like a call and could not be read. A request without any of them has
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Final
 
-from toolglot.config.rollout import NEAR_MISS
 from toolglot.core.errors import ClientError, ToolglotError, UpstreamError
 from toolglot.core.events import Reason
 
@@ -62,13 +60,3 @@ def classify_error(error: ToolglotError) -> str:
 def classify_failure(kind: str) -> str:
     """Who is at fault for a failure within an answer."""
     return MODEL if kind in MODEL_FAILURES else UPSTREAM
-
-
-def classify_calls(rejected: Iterable[str], outcomes: Mapping[str, Mapping[str, int]]) -> str:
-    """Who is at fault in an answer without an error.
-
-    Parameters: ``rejected`` are the reasons of rejected calls, ``outcomes`` the outcomes of the transformations.
-    """
-    if not WRITTEN_WRONG.isdisjoint(rejected):
-        return MODEL
-    return PARSER if any(NEAR_MISS in ends for ends in outcomes.values()) else NO_FAULT

@@ -6,7 +6,7 @@
     recorder.observe(event); recorder.count_bytes(data)
     telemetry.finish(recorder, 200)
 
-``records`` defines recorders and records, ``metrics`` the counters, ``core.redaction`` what may be logged at all.
+``recorder`` and ``record`` define what is collected, ``metrics`` the counters, ``core.redaction`` what may be logged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 from toolglot.core.events import Event
 from toolglot.core.redaction import redact, redact_stream
 from toolglot.gateway.telemetry.metrics import Metrics
-from toolglot.gateway.telemetry.records import BODY_LENGTH, Clock, Record, RequestRecorder
+from toolglot.gateway.telemetry.record import Record
+from toolglot.gateway.telemetry.recorder import BODY_LENGTH, Clock, RequestRecorder
 from toolglot.reading.reader import collect
 from toolglot.store.interface import BODY_KINDS
 

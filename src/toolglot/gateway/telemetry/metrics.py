@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from toolglot.config.rollout import DRY_RUN, NATIVE_CALLS, ON, SUCCESS, UNTOUCHED
 from toolglot.core.errors import ToolglotError
 from toolglot.gateway.telemetry.faults import MODEL_FAILURES
-from toolglot.gateway.telemetry.records import Record
+from toolglot.gateway.telemetry.record import Record
 
 LABELS: Final = 100
 KNOWN: Final = 1000
