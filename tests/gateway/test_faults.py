@@ -93,7 +93,7 @@ def test_a_client_that_leaves_is_at_fault() -> None:
     assert (record.outcome, record.fault) == ("abandoned", "client")
 
 
-def test_an_error_that_recovery_has_mended_is_no_fault() -> None:
+def test_an_error_that_recovery_has_corrected_is_no_fault() -> None:
     telemetry = Telemetry()
     recorder = telemetry.begin("r", "openai_chat")
     recorder.note_error(UnreachableError("refused"))

@@ -152,6 +152,8 @@ class Gateway:
             await self.telemetry.writer.close(FLUSH_SECONDS)
         if self.telemetry.workers is not None:
             await self.telemetry.workers.close()
+        if self.telemetry.tracer is not None:
+            await asyncio.to_thread(self.telemetry.tracer.close, FLUSH_SECONDS)
 
     # -- all requests --------------------------------------------------------------------------------------------------
 
@@ -201,6 +203,8 @@ class Gateway:
 
     async def complete(self, wire: Wire, request: Request) -> None:
         recorder = self.telemetry.begin(request.id, wire.name, REFUSED_OWNER, request.key)
+        if self.telemetry.tracer is not None:
+            self.telemetry.tracer.begin(recorder, request.headers)
         status, body, entered = 500, b"", False
         try:
             recorder.owner = self.access.check(request)
@@ -289,6 +293,8 @@ class Gateway:
         forwarded = exchange.wire.forwarded_headers
         if forwarded and exchange.same_wire:
             headers = {name: request.headers[name] for name in forwarded if name in request.headers} | headers
+        if exchange.recorder.trace_headers is not None:
+            headers |= exchange.recorder.trace_headers
         if exchange.recorder.body is not None:
             self.telemetry.body(exchange.recorder, "upstream_request", exchange.upstream_body)
         async with self.pool.send(

@@ -12,11 +12,13 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolglot.config import DEFAULT_DIALECT, Settings, check_binding
+from toolglot.config.settings import OTLP
 from toolglot.core import offload
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
+from toolglot.core.errors import UsageError
 from toolglot.core.options import Options
 from toolglot.core.provenance import find_quotations, list_quotable
 from toolglot.core.schema.toolset import compile_tools
@@ -28,6 +30,9 @@ from toolglot.prompting.conversation import render_as_text
 from toolglot.reading.reader import Reader
 from toolglot.server.app import Gateway
 from toolglot.server.listener import Listener
+
+if TYPE_CHECKING:  # the SDK is optional
+    from toolglot.gateway.telemetry.otel import Tracer
 
 LOG = logging.getLogger("toolglot.server")
 WorkerSlot = tuple[Path, int]
@@ -61,6 +66,8 @@ async def listening(settings: Settings, slot: WorkerSlot | None = None) -> Async
     telemetry = Telemetry(log_bodies=settings.server.log_bodies, known_secrets=secrets)
     if slot is not None:
         telemetry.workers = WorkerMetrics(*slot, telemetry.metrics)
+    if settings.server.traces == OTLP:
+        telemetry.tracer = make_tracer()
     store = make_store(settings, os.environ)
     if store is not None:
         telemetry.writer = RecordWriter(store, telemetry.metrics, settings.store, secrets)
@@ -76,6 +83,17 @@ async def listening(settings: Settings, slot: WorkerSlot | None = None) -> Async
         gateway.draining = True
         await listener.close(server.drain_seconds)
         await gateway.close()
+
+
+def make_tracer() -> Tracer:
+    """Raises: UsageError without the packages of OpenTelemetry."""
+    try:
+        from toolglot.gateway.telemetry.otel import Tracer
+    except ImportError as error:
+        raise UsageError(
+            f"server.traces = 'otlp' needs the otel extra: pip install 'toolglot[server,otel]' ({error})"
+        ) from None
+    return Tracer()
 
 
 def warm_up(settings: Settings) -> None:

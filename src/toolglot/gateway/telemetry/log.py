@@ -28,7 +28,8 @@ from toolglot.gateway.telemetry.recorder import BODY_LENGTH, Clock, RequestRecor
 from toolglot.reading.reader import collect
 from toolglot.store.interface import BODY_KINDS
 
-if TYPE_CHECKING:  # it needs the event loop, which most commands do not
+if TYPE_CHECKING:  # they need the event loop or the SDK, which most commands do not
+    from toolglot.gateway.telemetry.otel import Tracer
     from toolglot.gateway.telemetry.record_writer import RecordWriter
     from toolglot.gateway.telemetry.worker_metrics import WorkerMetrics
 
@@ -60,6 +61,8 @@ class Telemetry:
         """Stores the records; None without a store."""
         self.workers: WorkerMetrics | None = None
         """The metrics of all workers; None if there is only this process."""
+        self.tracer: Tracer | None = None
+        """Makes OpenTelemetry spans; None if traces are off."""
 
     def begin(self, request_id: str, wire: str, owner: bytes = b"", key: str = "") -> RequestRecorder:
         recorder = RequestRecorder(request_id, wire, self._now(), self._clock(), self._clock, owner=owner, key=key)
@@ -95,6 +98,8 @@ class Telemetry:
             self._log(recorder.record)
             if self.writer is not None:
                 self.writer.enqueue(recorder)
+            if self.tracer is not None:
+                self.tracer.finish(recorder, recorder.record)
         return recorder.record
 
     def _log(self, record: Record) -> None:

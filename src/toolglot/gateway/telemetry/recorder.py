@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -43,6 +43,9 @@ from toolglot.gateway.telemetry.faults import (
 )
 from toolglot.gateway.telemetry.record import Attempt, DryRunResult, Record
 from toolglot.store.interface import ABANDONED, FAILED, OK, REFUSED
+
+if TYPE_CHECKING:  # the SDK is optional
+    from opentelemetry.sdk.trace import Span
 
 BODY_LENGTH: Final = 64 << 10
 OWN_ID: Final = re.compile("req_[0-9a-f]{24}")
@@ -148,6 +151,10 @@ class RequestRecorder(msgspec.Struct):
     owner: Bytes = b""
     key: str = ""
     """The client's key, which is redacted from stored bodies."""
+    span: Span | None = None
+    """The OpenTelemetry span, if traces are sent."""
+    trace_headers: dict[str, str] | None = None
+    """The headers that continue the trace in requests to upstreams."""
 
     def count_bytes(self, data: Bytes) -> None:
         """Count one write to the client (hot path)."""
