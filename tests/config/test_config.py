@@ -98,6 +98,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "server.drain_seconds": ("1", 1.0),
     "server.log_bodies": ("yes", True),
     "server.log_level": ("WARNING", "warning"),
+    "server.traces": ("otlp", "otlp"),
     "server.default_model": ("coder", "coder"),
     "server.state_dir": ("none", "none"),
     "tool_calling.enabled": ("off", False),

@@ -75,7 +75,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "gateway.sessions.chain:_ARGUMENTS": (1 << 20, "hashes of arguments in their canonical form"),
     "gateway.prompt_stability:_write_tools": (64, "the tools of a request as text, to compare prompts"),
     "gateway.routing:_find_own_dialect": (256, "the dialect of a model name"),
-    "gateway.telemetry.records:_format_second": (16, "timestamps"),
+    "gateway.telemetry.recorder:_format_second": (16, "timestamps"),
     "prompting.call_writer:_CALL_CACHE": (1 << 22, "written calls (characters)"),
     "prompting.call_writer:_LONG_CALL_CACHE": (1 << 24, "written calls with long arguments (characters)"),
     "prompting.call_writer:_all_read_back": (64, "whether written calls read back the same"),

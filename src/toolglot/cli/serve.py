@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from urllib.parse import urlsplit
 
@@ -67,7 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
         if active.server.workers > 1:
             log_to(level=active.server.log_level)
             _import_server().warm_up(active)  # before the fork, so that it is done once for all workers
-            return supervise(active.server.workers, partial(_run_worker, active, live_reload))
+            with TemporaryDirectory(prefix="toolglot-metrics-") as folder:
+                return supervise(active.server.workers, partial(_run_worker, active, live_reload, Path(folder)))
         _run(active, lambda address: _print_welcome(active, address), live_reload)
     return OK
 
@@ -101,10 +104,17 @@ def _has_stored_keys(settings: Settings) -> bool:
         ) from None
 
 
-def _run_worker(settings: Settings, live_reload: LiveReload | None, announces: bool) -> int:
+def _run_worker(
+    settings: Settings, live_reload: LiveReload | None, metrics_folder: Path, slot: int, announces: bool
+) -> int:
     """Serve as one of several processes; only the first one prints messages."""
     try:
-        _run(settings, lambda address: _print_welcome(settings, address) if announces else None, live_reload)
+        _run(
+            settings,
+            lambda address: _print_welcome(settings, address) if announces else None,
+            live_reload,
+            (metrics_folder, slot),
+        )
     except ClientError as error:
         if announces:
             print(f"toolglot: {error.message}", file=sys.stderr)
@@ -136,7 +146,12 @@ def _choose_port(settings: Settings) -> Settings:
         return replace(settings, server=replace(server, port=free.getsockname()[1]))
 
 
-def _run(settings: Settings, ready: Callable[[str], None], live_reload: LiveReload | None) -> None:
+def _run(
+    settings: Settings,
+    ready: Callable[[str], None],
+    live_reload: LiveReload | None,
+    slot: tuple[Path, int] | None = None,
+) -> None:
     import asyncio
 
     serve = _import_server().serve
@@ -150,7 +165,7 @@ def _run(settings: Settings, ready: Callable[[str], None], live_reload: LiveRelo
     async def serve_with_reload() -> None:
         reloading = asyncio.create_task(_watch(live_reload)) if live_reload is not None else None
         try:
-            await serve(settings, ready)
+            await serve(settings, ready, slot)
         finally:
             if reloading is not None:
                 reloading.cancel()

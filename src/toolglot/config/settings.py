@@ -51,6 +51,7 @@ REMEMBERED: Final = 1000
 """How many requested model names are cached."""
 NAME_LENGTH: Final = 500
 LEVELS: Final = ("debug", "info", "warning", "error")
+OTLP: Final = "otlp"
 USUAL_TOOLS: Final = (
     *("read", "write", "edit", "bash", "glob", "grep", "list_files", "search_files", "execute_command", "read_file"),
     *("write_to_file", "apply_diff", "attempt_completion", "ask_followup_question"),
@@ -83,6 +84,11 @@ class ServerSettings:
     )
     log_level: str = setting(
         choice(*LEVELS), "minimum level of log messages; requests are logged at `info`", "info", also=("LOG_LEVEL",)
+    )
+    traces: str = setting(
+        choice("off", OTLP),
+        "`otlp`: send OpenTelemetry traces to where the variables `OTEL_EXPORTER_OTLP_...` say; needs the extra `otel`",
+        "off",
     )
     default_model: str = setting(TEXT, "model of requests that name none", "")
     state_dir: str = setting(

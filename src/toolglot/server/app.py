@@ -126,6 +126,8 @@ class Gateway:
     async def start(self) -> None:
         """Connect to the store, if there is one: read what is shared there, and write there what is kept."""
         writer, settings = self.telemetry.writer, self.settings
+        if self.telemetry.workers is not None:
+            self.telemetry.workers.start()
         if writer is None:
             return
         await writer.start()
@@ -148,6 +150,10 @@ class Gateway:
             await self.kept.close(FLUSH_SECONDS)
         if self.telemetry.writer is not None:
             await self.telemetry.writer.close(FLUSH_SECONDS)
+        if self.telemetry.workers is not None:
+            await self.telemetry.workers.close()
+        if self.telemetry.tracer is not None:
+            await asyncio.to_thread(self.telemetry.tracer.close, FLUSH_SECONDS)
 
     # -- all requests --------------------------------------------------------------------------------------------------
 
@@ -197,6 +203,8 @@ class Gateway:
 
     async def complete(self, wire: Wire, request: Request) -> None:
         recorder = self.telemetry.begin(request.id, wire.name, REFUSED_OWNER, request.key)
+        if self.telemetry.tracer is not None:
+            self.telemetry.tracer.begin(recorder, request.headers)
         status, body, entered = 500, b"", False
         try:
             recorder.owner = self.access.check(request)
@@ -232,7 +240,7 @@ class Gateway:
             status, recorder.client_gone = CLIENT_CLOSED_REQUEST, True
             raise
         except Exception:
-            recorder.error = InternalError.code
+            recorder.note_error(InternalError(INTERNAL_ERROR))
             raise
         finally:
             if entered:
@@ -285,6 +293,8 @@ class Gateway:
         forwarded = exchange.wire.forwarded_headers
         if forwarded and exchange.same_wire:
             headers = {name: request.headers[name] for name in forwarded if name in request.headers} | headers
+        if exchange.recorder.trace_headers is not None:
+            headers |= exchange.recorder.trace_headers
         if exchange.recorder.body is not None:
             self.telemetry.body(exchange.recorder, "upstream_request", exchange.upstream_body)
         async with self.pool.send(
@@ -394,7 +404,8 @@ class Gateway:
     async def show_metrics(self, request: Request) -> Response:
         from toolglot.gateway.telemetry.prometheus import CONTENT_TYPE, render
 
-        return Response(render(self.telemetry.metrics), content_type=CONTENT_TYPE)
+        workers, own = self.telemetry.workers, self.telemetry.metrics
+        return Response(render(own if workers is None else await workers.collect()), content_type=CONTENT_TYPE)
 
     async def refuse_path(self, request: Request) -> Response:
         raise UnknownPathError(f"{request.method} {request.path[:200]} is not served here.")
@@ -445,7 +456,7 @@ def find_key(request: Request) -> str:
 
 def note_error(recorder: RequestRecorder, error: ToolglotError, wire: Wire) -> int:
     """Record why a request is not answered. Returns the status."""
-    recorder.error = error.code
+    recorder.note_error(error)
     recorder.refused = isinstance(error, (ClientError, OverloadError))
     if recorder.body is not None and not recorder.bytes:
         recorder.body.append(wire.encode_error(error))

@@ -11,31 +11,40 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from toolglot.config import DEFAULT_DIALECT, Settings, check_binding
+from toolglot.config.settings import OTLP
 from toolglot.core import offload
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
+from toolglot.core.errors import UsageError
 from toolglot.core.options import Options
 from toolglot.core.provenance import find_quotations, list_quotable
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.storage import make_store
 from toolglot.gateway.telemetry.log import Telemetry, log_to
 from toolglot.gateway.telemetry.record_writer import RecordWriter
+from toolglot.gateway.telemetry.worker_metrics import WorkerMetrics
 from toolglot.prompting.conversation import render_as_text
 from toolglot.reading.reader import Reader
 from toolglot.server.app import Gateway
 from toolglot.server.listener import Listener
 
+if TYPE_CHECKING:  # the SDK is optional
+    from toolglot.gateway.telemetry.otel import Tracer
+
 LOG = logging.getLogger("toolglot.server")
+WorkerSlot = tuple[Path, int]
+"""The folder in which workers share their metrics, and the number of this worker."""
 GC_THRESHOLD = 20_000
 MALLOC_OPTIONS = {-3: 4 << 20, -1: 16 << 20}
 """glibc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD. By default free() returns buffers of 128 KB or more to the system, and
 every request of that size pays for the page faults of new memory."""
 
 
-async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM; ``ready`` is called with the address."""
+async def serve(settings: Settings, ready: Callable[[str], None], slot: WorkerSlot | None = None) -> None:
+    """Serve until SIGINT or SIGTERM; ``ready`` is called with the address. ``slot`` is that of a worker process."""
     log_to(level=settings.server.log_level)
     offload.shorten_switch_interval()
     stop = asyncio.Event()
@@ -44,17 +53,21 @@ async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
         with suppress(NotImplementedError):  # Windows: there Ctrl-C raises instead
             loop.add_signal_handler(number, stop.set)
     warm_up(settings)
-    async with listening(settings) as address:
+    async with listening(settings, slot) as address:
         tune_memory()
         ready(address)
         await stop.wait()
 
 
 @asynccontextmanager
-async def listening(settings: Settings) -> AsyncIterator[str]:
+async def listening(settings: Settings, slot: WorkerSlot | None = None) -> AsyncIterator[str]:
     """Serve within the context; yields the address."""
     secrets = [secret for upstream in settings.upstreams for secret in upstream.secrets]
     telemetry = Telemetry(log_bodies=settings.server.log_bodies, known_secrets=secrets)
+    if slot is not None:
+        telemetry.workers = WorkerMetrics(*slot, telemetry.metrics)
+    if settings.server.traces == OTLP:
+        telemetry.tracer = make_tracer()
     store = make_store(settings, os.environ)
     if store is not None:
         telemetry.writer = RecordWriter(store, telemetry.metrics, settings.store, secrets)
@@ -70,6 +83,17 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
         gateway.draining = True
         await listener.close(server.drain_seconds)
         await gateway.close()
+
+
+def make_tracer() -> Tracer:
+    """Raises: UsageError without the packages of OpenTelemetry."""
+    try:
+        from toolglot.gateway.telemetry.otel import Tracer
+    except ImportError as error:
+        raise UsageError(
+            f"server.traces = 'otlp' needs the otel extra: pip install 'toolglot[server,otel]' ({error})"
+        ) from None
+    return Tracer()
 
 
 def warm_up(settings: Settings) -> None:

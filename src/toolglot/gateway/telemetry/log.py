@@ -6,7 +6,7 @@
     recorder.observe(event); recorder.count_bytes(data)
     telemetry.finish(recorder, 200)
 
-``records`` defines recorders and records, ``metrics`` the counters, ``core.redaction`` what may be logged at all.
+``recorder`` and ``record`` define what is collected, ``metrics`` the counters, ``core.redaction`` what may be logged.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ from typing import TYPE_CHECKING, Final, TextIO
 from toolglot.core.events import Event
 from toolglot.core.redaction import redact, redact_stream
 from toolglot.gateway.telemetry.metrics import Metrics
-from toolglot.gateway.telemetry.records import BODY_LENGTH, Clock, Record, RequestRecorder
+from toolglot.gateway.telemetry.record import Record
+from toolglot.gateway.telemetry.recorder import BODY_LENGTH, Clock, RequestRecorder
 from toolglot.reading.reader import collect
 from toolglot.store.interface import BODY_KINDS
 
-if TYPE_CHECKING:  # it needs the event loop, which most commands do not
+if TYPE_CHECKING:  # they need the event loop or the SDK, which most commands do not
+    from toolglot.gateway.telemetry.otel import Tracer
     from toolglot.gateway.telemetry.record_writer import RecordWriter
+    from toolglot.gateway.telemetry.worker_metrics import WorkerMetrics
 
 __all__ = ["RequestRecorder", "Telemetry", "log_to", "redact"]
 
@@ -56,6 +59,10 @@ class Telemetry:
         self.metrics = Metrics()
         self.writer: RecordWriter | None = None
         """Stores the records; None without a store."""
+        self.workers: WorkerMetrics | None = None
+        """The metrics of all workers; None if there is only this process."""
+        self.tracer: Tracer | None = None
+        """Makes OpenTelemetry spans; None if traces are off."""
 
     def begin(self, request_id: str, wire: str, owner: bytes = b"", key: str = "") -> RequestRecorder:
         recorder = RequestRecorder(request_id, wire, self._now(), self._clock(), self._clock, owner=owner, key=key)
@@ -91,6 +98,8 @@ class Telemetry:
             self._log(recorder.record)
             if self.writer is not None:
                 self.writer.enqueue(recorder)
+            if self.tracer is not None:
+                self.tracer.finish(recorder, recorder.record)
         return recorder.record
 
     def _log(self, record: Record) -> None:

@@ -31,7 +31,8 @@ from toolglot.core.redaction import mask, redact, redact_document, redact_stream
 from toolglot.gateway.sessions.naming import make_session_id, name_session
 from toolglot.gateway.sessions.turns import SessionTurn
 from toolglot.gateway.telemetry.metrics import Metrics
-from toolglot.gateway.telemetry.records import BODY_LENGTH, Record, RequestRecorder
+from toolglot.gateway.telemetry.record import Record
+from toolglot.gateway.telemetry.recorder import BODY_LENGTH, RequestRecorder
 from toolglot.store.interface import OK, RecordRow, Store
 
 RECORD_ID: Final = re.compile("rec_[0-9a-f]{30}")
