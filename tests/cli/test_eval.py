@@ -64,7 +64,7 @@ def test_a_cut_output_has_no_call(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_outputs_without_expectation_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = [CALL, CALL.replace("</tool_call>", ""), "just text", '<tool_call>{"name": "read", "arguments": {']
     rows = [{"text": text, "tools": [TOOL], "model": "m"} for text in texts]
-    assert evaluate(tmp_path, rows, "--json") == 0
+    assert evaluate(tmp_path, rows, "--json", "--unknown-tools", "allow") == 0
     counts = json.loads(capsys.readouterr().out)["groups"]["m"]
     assert (counts["calls"], counts["repaired"], counts["text"], counts["rejected"]) == (1, 1, 1, 1)
 

@@ -161,7 +161,8 @@ def parse_output(line: bytes, place: str, by: str | None) -> Output:
     if text is None:
         raise UsageError(f"{place}: no text: give it as {', '.join(map(repr, TEXT_KEYS))}")
     group = next((str(row[key]) for key in ((by,) if by else GROUP_KEYS) if row.get(key)), "all")
-    tools, finish = row.get("tools") or [], row.get("finish") or row.get("finish_reason")
+    tools, finish = row.get("tools"), row.get("finish") or row.get("finish_reason")
+    tools = [] if tools is None else tools
     if not isinstance(tools, list):
         raise UsageError(f"{place}: tools is not a list")
     return Output(
