@@ -215,7 +215,7 @@ def test_several_files_and_standard_input_are_one_log(
         (["missing.log"], "cannot read missing.log"),
         (["--url", "gateway"], "is not the address"),
         (["--url", "http://127.0.0.1:1"], "cannot read the metrics"),
-        (["--url", "http://127.0.0.1:1", "x.log"], "either logs or a gateway"),
+        (["--url", "http://127.0.0.1:1", "x.log"], "give files, --url or --since"),
     ],
 )
 def test_wrong_use(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -180,7 +180,7 @@ def parse_expected(row: Mapping[str, Any], place: str) -> Iterator[tuple[Compare
     for expected in (row.get("expected"), *(accepted if isinstance(accepted, list) else ())):
         if not isinstance(expected, dict):
             continue
-        calls = next((expected[key] for key in CALLS_KEYS if expected.get(key)), [])
+        calls: list[Any] = next((expected[key] for key in CALLS_KEYS if expected.get(key)), [])
         try:
             yield tuple((call["name"], parse_arguments(call["arguments"])) for call in calls)
         except (KeyError, TypeError, msgspec.DecodeError):

@@ -138,7 +138,7 @@ class _Outcomes(msgspec.Struct, kw_only=True):
     confidences: list[float] = []
 
 
-class _Record(_Outcomes, kw_only=True):
+class CountedRecord(_Outcomes, kw_only=True):
     """The fields of a request record that are counted."""
 
     arms: dict[str, str]
@@ -150,7 +150,7 @@ class _Record(_Outcomes, kw_only=True):
     would: _Outcomes | None = None
 
 
-_RECORD: Final = msgspec.json.Decoder(_Record)
+_RECORD: Final = msgspec.json.Decoder(CountedRecord)
 
 
 def read_log(lines: Iterable[str]) -> tuple[Groups, int]:
@@ -161,15 +161,20 @@ def read_log(lines: Iterable[str]) -> tuple[Groups, int]:
         record = _read_record(line)
         if record is not None:
             found += 1
-            arms = dict(record.arms or UNTOUCHED)
-            if record.mode == NATIVE_CALLS or NATIVE_CALLS in record.outcomes:
-                arms[NATIVE_CALLS] = str(Arm.ON)
-            for transformation, arm in arms.items():
-                _add(_tally(groups, transformation, arm), transformation, record)
+            add_record(groups, record)
     return groups, found
 
 
-def _read_record(line: str) -> _Record | None:
+def add_record(groups: Groups, record: CountedRecord) -> None:
+    """Tally one record."""
+    arms = dict(record.arms or UNTOUCHED)
+    if record.mode == NATIVE_CALLS or NATIVE_CALLS in record.outcomes:
+        arms[NATIVE_CALLS] = str(Arm.ON)
+    for transformation, arm in arms.items():
+        _add(_tally(groups, transformation, arm), transformation, record)
+
+
+def _read_record(line: str) -> CountedRecord | None:
     """The record in a line, after any prefix of a log collector."""
     begin = line.find("{")
     if begin < 0 or '"arms"' not in line:
@@ -180,7 +185,7 @@ def _read_record(line: str) -> _Record | None:
         return None
 
 
-def _add(tally: Tally, transformation: str, record: _Record) -> None:
+def _add(tally: Tally, transformation: str, record: CountedRecord) -> None:
     if record.status < 400:
         tally.answers += 1
     if record.conversation:
