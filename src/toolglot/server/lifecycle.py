@@ -19,6 +19,7 @@ from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCa
 from toolglot.core.options import Options
 from toolglot.core.provenance import find_quotations, list_quotable
 from toolglot.core.schema.toolset import compile_tools
+from toolglot.gateway.mounting import Mount
 from toolglot.gateway.storage import make_store
 from toolglot.gateway.telemetry.log import Telemetry, log_to
 from toolglot.gateway.telemetry.record_writer import RecordWriter
@@ -34,8 +35,8 @@ MALLOC_OPTIONS = {-3: 4 << 20, -1: 16 << 20}
 every request of that size pays for the page faults of new memory."""
 
 
-async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM; ``ready`` is called with the address."""
+async def serve(settings: Settings, ready: Callable[[str], None], mount: Mount | None = None) -> None:
+    """Serve until SIGINT or SIGTERM; ``ready`` is called with the address. ``mount`` is as for ``listening``."""
     log_to(level=settings.server.log_level)
     offload.shorten_switch_interval()
     stop = asyncio.Event()
@@ -44,15 +45,15 @@ async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
         with suppress(NotImplementedError):  # Windows: there Ctrl-C raises instead
             loop.add_signal_handler(number, stop.set)
     warm_up(settings)
-    async with listening(settings) as address:
+    async with listening(settings, mount) as address:
         tune_memory()
         ready(address)
         await stop.wait()
 
 
 @asynccontextmanager
-async def listening(settings: Settings) -> AsyncIterator[str]:
-    """Serve within the context; yields the address."""
+async def listening(settings: Settings, mount: Mount | None = None) -> AsyncIterator[str]:
+    """Serve within the context; yields the address. ``mount`` makes a part with its own paths, such as the console."""
     secrets = [secret for upstream in settings.upstreams for secret in upstream.secrets]
     telemetry = Telemetry(log_bodies=settings.server.log_bodies, known_secrets=secrets)
     store = make_store(settings, os.environ)
@@ -60,7 +61,7 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
         telemetry.writer = RecordWriter(store, telemetry.metrics, settings.store, secrets)
     elif not settings.store.url.is_none:
         LOG.info("server.state_dir is 'none', so there is no store: records and sessions are not kept")
-    gateway, server = Gateway(settings, telemetry), settings.server
+    gateway, server = Gateway(settings, telemetry, mount=mount), settings.server
     listener = Listener(gateway, settings.limits.body_bytes, settings.limits.header_bytes)
     try:
         await gateway.start()
