@@ -163,6 +163,9 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "store.keep_records_days": ("0.5", 0.5),
     "store.keep_sessions_days": ("0", 0.0),
     "store.max_bytes": ("2 GiB", 2 << 30),
+    "console.enabled": ("false", False),
+    "console.read_only": ("true", True),
+    "console.keys": (KEY, (KeyHash.of(KEY),)),
 }
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from toolglot.cli.common_options import add_gateway_options, load_settings, watch_settings_file
@@ -23,6 +24,9 @@ from toolglot.cli.workers import supervise
 from toolglot.config import LiveReload, ModelSettings, Settings, Upstream, check_binding, is_loopback
 from toolglot.core.errors import ClientError, StoreError, UsageError
 from toolglot.gateway.telemetry.log import log_to
+
+if TYPE_CHECKING:
+    from toolglot.gateway.mounting import Mount
 
 EXAMPLES = """\
 examples:
@@ -82,7 +86,7 @@ def _has_stored_keys(settings: Settings) -> bool:
     from toolglot.gateway.storage import make_store
 
     server = settings.server
-    if server.keys or server.require_key or is_loopback(server.host):
+    if server.keys or settings.console.keys or server.require_key or is_loopback(server.host):
         return False
     store = make_store(settings, os.environ)
     if store is None:
@@ -165,13 +169,22 @@ def _run(
     async def serve_with_reload() -> None:
         reloading = asyncio.create_task(_watch(live_reload)) if live_reload is not None else None
         try:
-            await serve(settings, ready, slot)
+            await serve(settings, ready, _choose_mount(settings), slot)
         finally:
             if reloading is not None:
                 reloading.cancel()
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(serve_with_reload())
+
+
+def _choose_mount(settings: Settings) -> Mount | None:
+    """The console, if the settings want it."""
+    if not settings.console.enabled:
+        return None
+    from toolglot.console.app import open_console
+
+    return open_console
 
 
 def _import_server() -> ModuleType:

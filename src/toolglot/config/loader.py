@@ -193,7 +193,8 @@ def check_binding(settings: Settings, *, keys_needed: bool = False) -> None:
     """Raise UsageError if the gateway would be reachable from other machines without client keys. ``keys_needed``: the
     store has some."""
     server = settings.server
-    if server.keys or server.require_key or keys_needed or is_loopback(server.host):
+    has_keys = server.keys or settings.console.keys or server.require_key or keys_needed
+    if has_keys or is_loopback(server.host):
         return
     raise UsageError(
         f"{server.host or 'every address'} can be reached from other machines and no client key is set, so anyone could"

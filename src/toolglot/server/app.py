@@ -38,6 +38,7 @@ from toolglot.core.errors import (
 from toolglot.gateway.capabilities.learned import find_folder
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.exchange import Exchange, prepare
+from toolglot.gateway.mounting import GatewayInterface, Mount
 from toolglot.gateway.response_pipeline import prepare_with_tools
 from toolglot.gateway.routing import CapabilitiesUnknown
 from toolglot.gateway.sessions.chats import ChatIndex
@@ -47,6 +48,7 @@ from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
 from toolglot.server.admission import Access, Admission
 from toolglot.server.http_request import JSON_TYPE, Request, Response
 from toolglot.server.queries import Queries
+from toolglot.server.replay import replay
 from toolglot.server.responder import REQUEST_ID, Responder
 from toolglot.server.router import ANY_METHOD, Router
 from toolglot.server.shared_state import SharedState
@@ -79,13 +81,16 @@ Answer = Callable[[Request], Awaitable[Response | None]]
 class Gateway:
     """The application: answers every request of one server process."""
 
-    def __init__(self, settings: Settings, telemetry: Telemetry, source: Source | None = None) -> None:
+    def __init__(
+        self, settings: Settings, telemetry: Telemetry, source: Source | None = None, mount: Mount | None = None
+    ) -> None:
         self.settings = settings
         self.telemetry = telemetry
         self.source = source or Source(time, TokenSource().take)
         self.pool = ConnectionPool()
         self.capabilities = load_capabilities(settings, self.source.now)
-        self.access = Access(ClientKeys(settings.server.keys, self.source.now, required=settings.server.require_key))
+        own, admin, required = settings.server.keys, settings.console.keys, settings.server.require_key
+        self.access = Access(ClientKeys(own, self.source.now, required=required, admin=admin))
         self.kept: KeptValues | None = None
         self.shared: SharedState | None = None
         self.discovery = Discovery(self.pool, self.capabilities)
@@ -98,7 +103,21 @@ class Gateway:
         self.draining = False
         self.queries = Queries(telemetry.writer, self.access.visible_owner)
         self.queries.delete_chats = self.chats.delete_chats
+        self.mounted = mount(self.describe_interface()) if mount is not None else None
         self.router = self.build_router()
+
+    def describe_interface(self) -> GatewayInterface:
+        return GatewayInterface(
+            settings=self.settings,
+            telemetry=self.telemetry,
+            keys=self.access.keys,
+            capabilities=self.capabilities,
+            source=self.source,
+            check_origin=self.access.check_origin,
+            replay=partial(replay, self),
+            delete_session=self.queries.delete_by_id,
+            is_draining=lambda: self.draining,
+        )
 
     def build_router(self) -> Router[tuple[Answer, Wire]]:
         router: Router[tuple[Answer, Wire]] = Router()
@@ -112,6 +131,8 @@ class Gateway:
             router.add("GET", prefix + "/models/{name:.+}", (self.require_key(self.show_model), DEFAULT_WIRE))
         for method, path, answer in self.queries.routes():
             router.add(method, path, (self.require_key(answer), DEFAULT_WIRE))
+        for method, path, handler in self.mounted.routes() if self.mounted is not None else ():
+            router.add(method, path, (handler, DEFAULT_WIRE))
         router.add("GET", "/metrics", (self.require_key(self.show_metrics), DEFAULT_WIRE))
         for path in ("/", "/health", "/health/liveliness", "/health/liveness"):
             router.add("GET", path, (self.require_origin(self.show_health), DEFAULT_WIRE))
@@ -203,6 +224,7 @@ class Gateway:
 
     async def complete(self, wire: Wire, request: Request) -> None:
         recorder = self.telemetry.begin(request.id, wire.name, REFUSED_OWNER, request.key)
+        recorder.agent = request.headers.get("user-agent", "")
         if self.telemetry.tracer is not None:
             self.telemetry.tracer.begin(recorder, request.headers)
         status, body, entered = 500, b"", False
@@ -306,7 +328,13 @@ class Gateway:
         return response
 
     async def open_exchange(
-        self, wire: Wire, body: bytes, request: Request, recorder: RequestRecorder, mode: str
+        self,
+        wire: Wire,
+        body: bytes,
+        request: Request,
+        recorder: RequestRecorder,
+        mode: str,
+        context: GatewayContext | None = None,
     ) -> Exchange:
         """Decode and route the request; first discover what its upstream can do, and load kept values from the store,
         if it depends on them."""
@@ -315,7 +343,7 @@ class Gateway:
         given = request.key, request.headers, recorder.owner
         incoming = IncomingRequest(wire, body, recorder, path, mode, *given, lookup)
         large = len(body) >= offload.LARGE_REQUEST
-        prepared = partial(prepare_with_tools if large else prepare, incoming, self.context)
+        prepared = partial(prepare_with_tools if large else prepare, incoming, context or self.context)
         for _ in range(MAX_PREPARATIONS):
             exchange = await offload.run(large, prepared) if large else prepared()
             if isinstance(exchange, Exchange):

@@ -22,6 +22,7 @@ from toolglot.core.errors import UsageError
 from toolglot.core.options import Options
 from toolglot.core.provenance import find_quotations, list_quotable
 from toolglot.core.schema.toolset import compile_tools
+from toolglot.gateway.mounting import Mount
 from toolglot.gateway.storage import make_store
 from toolglot.gateway.telemetry.log import Telemetry, log_to
 from toolglot.gateway.telemetry.record_writer import RecordWriter
@@ -43,8 +44,11 @@ MALLOC_OPTIONS = {-3: 4 << 20, -1: 16 << 20}
 every request of that size pays for the page faults of new memory."""
 
 
-async def serve(settings: Settings, ready: Callable[[str], None], slot: WorkerSlot | None = None) -> None:
-    """Serve until SIGINT or SIGTERM; ``ready`` is called with the address. ``slot`` is that of a worker process."""
+async def serve(
+    settings: Settings, ready: Callable[[str], None], mount: Mount | None = None, slot: WorkerSlot | None = None
+) -> None:
+    """Serve until SIGINT or SIGTERM; ``ready`` is called with the address. ``mount`` is as for ``listening``; ``slot``
+    is that of a worker process."""
     log_to(level=settings.server.log_level)
     offload.shorten_switch_interval()
     stop = asyncio.Event()
@@ -53,15 +57,17 @@ async def serve(settings: Settings, ready: Callable[[str], None], slot: WorkerSl
         with suppress(NotImplementedError):  # Windows: there Ctrl-C raises instead
             loop.add_signal_handler(number, stop.set)
     warm_up(settings)
-    async with listening(settings, slot) as address:
+    async with listening(settings, mount, slot) as address:
         tune_memory()
         ready(address)
         await stop.wait()
 
 
 @asynccontextmanager
-async def listening(settings: Settings, slot: WorkerSlot | None = None) -> AsyncIterator[str]:
-    """Serve within the context; yields the address."""
+async def listening(
+    settings: Settings, mount: Mount | None = None, slot: WorkerSlot | None = None
+) -> AsyncIterator[str]:
+    """Serve within the context; yields the address. ``mount`` makes a part with its own paths, such as the console."""
     secrets = [secret for upstream in settings.upstreams for secret in upstream.secrets]
     telemetry = Telemetry(log_bodies=settings.server.log_bodies, known_secrets=secrets)
     if slot is not None:
@@ -73,7 +79,7 @@ async def listening(settings: Settings, slot: WorkerSlot | None = None) -> Async
         telemetry.writer = RecordWriter(store, telemetry.metrics, settings.store, secrets)
     elif not settings.store.url.is_none:
         LOG.info("server.state_dir is 'none', so there is no store: records and sessions are not kept")
-    gateway, server = Gateway(settings, telemetry), settings.server
+    gateway, server = Gateway(settings, telemetry, mount=mount), settings.server
     listener = Listener(gateway, settings.limits.body_bytes, settings.limits.header_bytes)
     try:
         await gateway.start()

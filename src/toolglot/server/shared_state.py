@@ -19,12 +19,14 @@ from typing import Final
 from msgspec import structs
 
 from toolglot.config import ClientKeys, KeyHash, Settings
+from toolglot.config.keys import StoredKey
 from toolglot.config.rollout import Rollout
 from toolglot.config.shared_rollout import SharedRollout, change_rollout, decode_rollout, fingerprint
 from toolglot.core.errors import StoreError
 from toolglot.gateway.capabilities.learned import LearnedFailure, LearnedFailures
 from toolglot.gateway.telemetry.record_writer import call_store
 from toolglot.store.interface import (
+    ADMIN,
     FAILURES_CHANGED,
     KEYS_CHANGED,
     ROLLOUT_CHANGED,
@@ -163,15 +165,15 @@ class SharedState:
             LOG.warning("%s cannot be written or removed: %s", self._marker, error.strerror)
 
 
-def read_keys(rows: Sequence[KeyRow]) -> list[tuple[KeyHash, float]]:
+def read_keys(rows: Sequence[KeyRow]) -> list[StoredKey]:
     """The hashes of client keys. A row that is not valid admits no request."""
-    keys: list[tuple[KeyHash, float]] = []
+    keys: list[StoredKey] = []
     for row in rows:
         try:
-            keys.append((KeyHash.read(row.hash), row.expires))
+            keys.append(StoredKey(KeyHash.read(row.hash), row.expires, row.scope == ADMIN))
         except ValueError:
             LOG.error("client key %r in the store is not a hash", row.name)
-            keys.append((KeyHash(b""), row.expires))
+            keys.append(StoredKey(KeyHash(b""), row.expires))
     return keys
 
 

@@ -94,6 +94,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     take as much from its cache."""
     unstable_at: str = ""
     """Where the first other byte is, if the prompt does not begin with all of the one before."""
+    agent: str = ""
+    """The client's program, as it names itself in User-Agent."""
+    replay_of: str = ""
+    """The id of the record whose request was sent again from the console."""
 
     def __str__(self) -> str:
         """One line of JSON."""

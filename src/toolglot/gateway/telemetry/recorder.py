@@ -42,6 +42,7 @@ from toolglot.gateway.telemetry.faults import (
     classify_failure,
 )
 from toolglot.gateway.telemetry.record import Attempt, DryRunResult, Record
+from toolglot.gateway.telemetry.trace import Trace
 from toolglot.store.interface import ABANDONED, FAILED, OK, REFUSED
 
 if TYPE_CHECKING:  # the SDK is optional
@@ -148,6 +149,10 @@ class RequestRecorder(msgspec.Struct):
     body_limit: int = 2 * BODY_LENGTH
     bodies: dict[str, Bytes] | None = None
     """The other bodies, if bodies are stored."""
+    trace: Trace | None = None
+    """When the pieces of the answer came, if bodies are stored."""
+    agent: str = ""
+    replay_of: str = ""
     owner: Bytes = b""
     key: str = ""
     """The client's key, which is redacted from stored bodies."""
@@ -163,6 +168,8 @@ class RequestRecorder(msgspec.Struct):
         self.chunks += 1
         if self.body is not None and self.bytes < self.body_limit:
             self.body.append(data[: self.body_limit - self.bytes])
+            if self.trace is not None:
+                self.trace.note_write(self.clock() - self.began, len(data))
         self.bytes += len(data)
 
     def keep_model_text(self, events: Iterable[Event]) -> None:
@@ -171,6 +178,8 @@ class RequestRecorder(msgspec.Struct):
             texts = [event.text for event in events if isinstance(event, TextDelta)]
             self.model_text += texts
             self.model_text_length += sum(map(len, texts))
+            if self.trace is not None:
+                self.trace.note_events(self.clock() - self.began, events)
 
     def keep_delivered(self, events: Iterable[Event]) -> None:
         """Keep what a dry run would have delivered: every call; text and arguments up to the limit of the body log."""
@@ -329,6 +338,8 @@ class RequestRecorder(msgspec.Struct):
         now = self.clock()
         upstream, error = self.clean(self.upstream, error)
         self.attempts.append(self._describe_attempt(upstream, error, now))
+        if self.trace is not None:
+            self.trace.end_attempt(now - self.began)
         self.attempt_began, self.error = now, ""
         self.open.clear()
 
@@ -339,8 +350,8 @@ class RequestRecorder(msgspec.Struct):
     def conclude(self, status: int) -> Record:
         """The record, with everything sanitised that clients, models or upstreams chose."""
         now = self.clock()
-        chosen = self.model, self.upstream, self.upstream_model, self.error
-        model, upstream, upstream_model, error = self.clean(*chosen)
+        chosen = self.model, self.upstream, self.upstream_model, self.error, self.agent.partition(" ")[0]
+        model, upstream, upstream_model, error, agent = self.clean(*chosen)
         own_id = OWN_ID.fullmatch(self.request_id) is not None
         return Record(
             request_id=self.request_id if own_id else self.clean(self.request_id)[0],
@@ -384,6 +395,8 @@ class RequestRecorder(msgspec.Struct):
             prompt_bytes=self.prompt_bytes,
             stable_bytes=self.stable_bytes,
             unstable_at=self.unstable_at,
+            agent=agent,
+            replay_of=self.replay_of,
         )
 
     def find_fault(self) -> str:
