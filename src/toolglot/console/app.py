@@ -145,8 +145,13 @@ def send_asset(asset: Asset, known: str) -> Response:
 def open_console(gateway: GatewayInterface) -> Console:
     """The console of a gateway."""
     from toolglot.console.live import LiveView
+    from toolglot.console.measures import KpisView
+    from toolglot.console.playground import PlaygroundView
     from toolglot.console.replays import ReplayView
     from toolglot.console.sessions import SessionsView
 
     context = ConsoleContext(gateway)
-    return Console(gateway, (SessionsView(context), LiveView(context), ReplayView(context)))
+    return Console(
+        gateway,
+        (SessionsView(context), LiveView(context), ReplayView(context), KpisView(context), PlaygroundView(context)),
+    )

@@ -6,8 +6,10 @@ import { live } from "console/lib/live_state.js";
 import { Loading, Note } from "console/lib/parts.js";
 import { view as sessions } from "console/views/sessions.js";
 import { view as session } from "console/views/session_live.js";
+import { view as kpis } from "console/views/kpis.js";
+import { view as playground } from "console/views/playground.js";
 
-const VIEWS = [sessions, session];
+const VIEWS = [sessions, session, kpis, playground];
 const path = signal(readPath());
 const problem = signal(null);
 
