@@ -21,6 +21,7 @@ from toolglot.core.errors import ClientError
 COMMANDS: Final[Mapping[str, str]] = {
     "serve": "toolglot.cli.serve",
     "setup": "toolglot.cli.setup",
+    "run": "toolglot.cli.run",
     "doctor": "toolglot.cli.doctor",
     "explain": "toolglot.cli.explain",
     "probe": "toolglot.cli.probe",
@@ -41,6 +42,7 @@ examples:
   toolglot serve
   toolglot serve --base-url http://127.0.0.1:8080/v1
   toolglot setup claude
+  toolglot run claude --base-url http://127.0.0.1:8080/v1
   toolglot doctor
   toolglot explain request.json --base-url http://127.0.0.1:8080/v1 --ask
   toolglot probe --base-url http://127.0.0.1:8080/v1 --model qwen3-coder
@@ -64,9 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    given = sys.argv[1:] if argv is None else argv
+    given, passed = split_arguments(sys.argv[1:] if argv is None else argv)
     requested = given[:1] if given and given[0] in COMMANDS else COMMANDS
-    arguments = build_parser(requested).parse_args(given)
+    arguments = build_parser(requested).parse_args(given, argparse.Namespace(passed=passed))
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -77,6 +79,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader is gone; discard the last flush
         return OK
     return code
+
+
+def split_arguments(given: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """The arguments of the command, and those after ``--`` if it starts a program that gets them."""
+    if given[:1] not in (["run"], ("run",)) or "--" not in given:
+        return given, ()
+    at = given.index("--")
+    return given[:at], given[at + 1 :]
 
 
 def build_parser(requested: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:

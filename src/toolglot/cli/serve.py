@@ -73,6 +73,13 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
+def serve_settings(settings: Settings, ready: Callable[[Settings, str], None]) -> None:
+    """Serve until SIGTERM for another command, which prints the messages. ``ready`` gets the settings with their
+    upstream, and the address. What the checks of upstreams find goes to standard error."""
+    with _with_upstream(settings) as active:
+        _run(active, partial(ready, active), None, _print_finding)
+
+
 def _has_stored_keys(settings: Settings) -> bool:
     """Whether the store has client keys, if that decides about the address. Raises: UsageError if it cannot be read."""
     import asyncio
