@@ -19,15 +19,15 @@ import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from toolglot.cli.common_options import add_upstream_options, load_settings
 from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
-from toolglot.cli.foreground import SIGNALLED, run_foreground
+from toolglot.cli.foreground import SIGNALLED, Foreground
 from toolglot.cli.gateway_contact import GatewayContact, choose_model
 from toolglot.cli.gateway_process import direct_others, started
 from toolglot.cli.run_summary import RunSummary, count_records, find_sessions, read_records
-from toolglot.cli.serve import SMALL_MODEL_NOTE
+from toolglot.cli.serve import SMALL_MODEL_NOTE, repeat_options
 from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, Connection, find_agent
 from toolglot.config import Settings
 from toolglot.config.settings import ANY
@@ -99,6 +99,8 @@ ADDRESS, MODEL, FOLDER = "http://127.0.0.1:PORT", "MODEL", "FOLDER"
 """What ``--print`` shows for values that are not known before the start."""
 LOADED: Final = ("config", "base_url", "api_key", "dialect", "profiles", "state_dir", "mode")
 """The options that the settings of the gateway are loaded with. The model is chosen here."""
+STORED: Final = ("config", "state_dir")
+"""The options that decide which store is used."""
 
 
 def require_agent(name: str) -> Agent:
@@ -138,35 +140,55 @@ def run_agent(
             return USAGE_ERROR
         if not model:
             raise UsageError("no model is known: give one with --model")
+    elif model:
+        raise UsageError("--model needs an upstream: give --base-url, or a settings file that has one")
     else:
         print(f"note: {SMALL_MODEL_NOTE}", file=sys.stderr)
+    with Foreground() as foreground:
+        summary = supervise_agent(agent, arguments, settings, Start(options, model, key), foreground)
+        print_summary(summary, agent, arguments)
+    return summary.exit_code
+
+
+class Start(NamedTuple):
+    """What a gateway is started with, and the client key for it."""
+
+    options: Mapping[str, Any]
+    model: str
+    key: str
+
+
+def supervise_agent(
+    agent: Agent, arguments: argparse.Namespace, settings: Settings, start: Start, foreground: Foreground
+) -> RunSummary:
+    """Start the gateway and the agent, and wait for the agent's end."""
     log = open_log(settings, agent)
-    with tempfile.TemporaryDirectory(prefix="toolglot-run-") as folder, started(options, model, log) as gateway:
-        require_access(gateway.address, key)
-        connection = Connection(address=gateway.address, model=gateway.model, key=key, folder=folder)
+    with (
+        tempfile.TemporaryDirectory(prefix="toolglot-run-") as folder,
+        started(start.options, start.model, log) as gateway,
+    ):
+        require_access(gateway.address, start.key)
+        connection = Connection(address=gateway.address, model=gateway.model, key=start.key, folder=folder)
         environment = make_environment(agent, os.environ, connection)
         write_files(agent, connection)
         say = f"toolglot: gateway at {gateway.address}, model {gateway.model}, log {log}"
         print(say, file=sys.stderr, flush=True)
         began = time.time()
-        code = run_foreground(agent.list_command(arguments.passed, connection), environment)
+        code = foreground.run(agent.list_command(arguments.passed, connection), environment)
         seconds = time.time() - began
         if not gateway.is_running():
             print(f"toolglot: the gateway ended before {agent.title}; its log says why", file=sys.stderr)
     records = read_records(log)
     requests = {record["request_id"] for record in records}
-    sessions = asyncio.run(find_sessions(settings, requests, began)) if requests else ()
-    summary = RunSummary(
+    return RunSummary(
         client=agent.name,
         exit_code=code,
         seconds=round(seconds, 3),
         model=gateway.model,
-        sessions=sessions,
+        sessions=asyncio.run(find_sessions(settings, requests, began)) if requests else (),
         log=str(log),
         **count_records(records),
     )
-    print_summary(summary, agent, arguments)
-    return code
 
 
 def print_summary(summary: RunSummary, agent: Agent, arguments: argparse.Namespace) -> None:
@@ -174,9 +196,10 @@ def print_summary(summary: RunSummary, agent: Agent, arguments: argparse.Namespa
     if arguments.json:
         print(json.dumps(summary.as_json(), ensure_ascii=False))
         return
-    given = ((name, getattr(arguments, name)) for name in ("config", "state_dir"))
-    options = "".join(f" --{name.replace('_', '-')} {shlex.quote(value)}" for name, value in given if value)
-    print("\n".join(summary.format_lines(agent.title, options)), file=sys.stderr)
+    print("\n".join(summary.format_lines(agent.title, repeat_options(arguments, STORED))), file=sys.stderr)
+    if agent.launch and agent.launch.resume and summary.turns:
+        again = f"toolglot run {agent.name}{repeat_options(arguments)} -- {agent.launch.resume}"
+        print(f"  resume:  {again}", file=sys.stderr)
 
 
 # The upstream and its model
@@ -312,7 +335,7 @@ def open_log(settings: Settings, agent: Agent) -> Path:
     """A new file for the log of the gateway, next to the store; the oldest ones are deleted."""
     folder = find_folder(settings.server.state_dir, os.environ)
     try:
-        logs = folder / "runs" if folder else Path(tempfile.gettempdir(), f"toolglot-runs-{os.getuid()}")
+        logs = folder / "runs" if folder else Path(tempfile.mkdtemp(prefix="toolglot-log-"))
         logs.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in sorted(logs.glob("*.log"))[: -LOGS_KEPT + 1]:
             old.unlink(missing_ok=True)

@@ -7,7 +7,7 @@ import os
 import shlex
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -226,8 +226,9 @@ def _print_finding(finding: Finding) -> None:
     print(f"warning: {finding}", file=sys.stderr, flush=True)
 
 
-def repeat_options(arguments: argparse.Namespace) -> str:
-    """The given options that choose upstream and model, for another command line; without the key."""
-    given = ((name, getattr(arguments, name, None)) for name in REPEATED)
+def repeat_options(arguments: argparse.Namespace, names: Sequence[str] = REPEATED) -> str:
+    """The given options of these names, for another command line; by default those that choose upstream and model,
+    without the key."""
+    given = ((name, getattr(arguments, name, None)) for name in names)
     words = [word for name, value in given if value for word in (f"--{name.replace('_', '-')}", value)]
     return "".join(f" {shlex.quote(mask_address(word) if '://' in word else word)}" for word in words)

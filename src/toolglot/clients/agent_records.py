@@ -90,7 +90,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     precedence. ``files`` are written to the temporary folder: new ones or, if ``copies`` is set, with what the file
     that they stand for has. ``mirrors`` is the path in the temporary folder where they are, and where links lead to
     the other files of the client's folder. ``override`` is an option that takes ``key=value``: it is repeated for all
-    settings of the client's file.
+    settings of the client's file. ``resume`` are arguments that continue the last conversation in a folder.
     """
 
     install: str
@@ -101,6 +101,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     copies: bool = False
     mirrors: str = ""
     override: str = ""
+    resume: str = ""
 
 
 class Agent(Struct, frozen=True, kw_only=True):

@@ -127,6 +127,7 @@ AGENTS: Final = (
         launch=Launch(
             install="npm install -g @anthropic-ai/claude-code",
             options=("--settings", "{folder}/settings.json"),
+            resume="--continue",
             unset=("ANTHROPIC_API_KEY", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"),
             files=(CLAUDE_FILE,),
         ),
@@ -139,7 +140,12 @@ AGENTS: Final = (
         wire="openai_responses",
         tested="0.166.0",
         start="codex",
-        launch=Launch(install="npm install -g @openai/codex", override="--config", variables={KEY_VARIABLE: "{key}"}),
+        launch=Launch(
+            install="npm install -g @openai/codex",
+            override="--config",
+            variables={KEY_VARIABLE: "{key}"},
+            resume="resume --last",
+        ),
         files=(
             ConfigFile(
                 folder=".codex",
@@ -164,7 +170,9 @@ AGENTS: Final = (
         wire="openai_chat",
         tested="1.18.33",
         start="opencode",
-        launch=Launch(install="npm install -g opencode-ai", variables={"OPENCODE_CONFIG_CONTENT": OPENCODE}),
+        launch=Launch(
+            install="npm install -g opencode-ai", variables={"OPENCODE_CONFIG_CONTENT": OPENCODE}, resume="--continue"
+        ),
         files=(
             ConfigFile(
                 folder=".config/opencode",
