@@ -186,14 +186,14 @@ class KnownProblems:
 
     def explain(self, error: ToolglotError, upstream: Upstream) -> None:
         """Add to an error what the start found about its cause, if it did."""
-        known = self._findings.get(upstream.name)
-        if known is None or not isinstance(error, UpstreamError):
+        findings = self._findings.get(upstream.name)
+        if findings is None or not isinstance(error, UpstreamError):
             return
-        finding = known.get(_find_cause(error))
+        finding = findings.get(_find_cause(error))
         if finding is None or finding.remedy in error.message:
             return
-        detail = "" if finding.check == "upstream" else f"{finding.text}. "
-        error.message = f"{error.message.rstrip('. ')}. {detail[:1].upper()}{detail[1:]}Next step: {finding.remedy}."
+        known = "" if finding.check == "upstream" else f" Found at the start: {finding.text}."
+        error.message = f"{error.message.rstrip('. ')}.{known} Next step: {finding.remedy}."
 
 
 CAUSES: Final[Mapping[int, str]] = {
