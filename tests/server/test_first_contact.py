@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -220,11 +221,11 @@ def test_an_upstream_that_does_not_answer_is_named_at_the_start() -> None:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         settings = load({"base_url": f"http://me:secret@127.0.0.1:{port}/v1?key=hidden"}, {})
-        problem = str(find_unreachable(settings.upstreams[0]))
+        problem = str(asyncio.run(find_unreachable(settings.upstreams[0])))
         assert f"'default' at http://***@127.0.0.1:{port}/v1?*** does not answer" in problem and "--base-url" in problem
         assert "secret" not in problem and "hidden" not in problem
         taken.listen()
-        assert find_unreachable(settings.upstreams[0]) is None
+        assert asyncio.run(find_unreachable(settings.upstreams[0])) is None
 
 
 def test_the_error_for_a_request_too_large_for_a_small_model_says_what_to_do(caplog: pytest.LogCaptureFixture) -> None:

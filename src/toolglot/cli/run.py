@@ -132,6 +132,8 @@ def run_agent(
     agent: Agent, arguments: argparse.Namespace, settings: Settings, options: Mapping[str, Any], key: str
 ) -> int:
     """Start the gateway and the agent, and print the summary. Returns: the exit code."""
+    for note in settings.notes:
+        print(f"note: {note}", file=sys.stderr)
     model = arguments.model or ""
     if settings.upstreams:
         model, fatal = asyncio.run(choose_checked_model(settings, model))

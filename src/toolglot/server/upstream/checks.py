@@ -57,7 +57,7 @@ async def check_upstream(settings: Settings, examined: Examined, pool: Connectio
     what it lists."""
     upstream = examined.upstream
     where = f"{upstream.name}, {mask_address(upstream.base_url)}"
-    unreachable = await asyncio.to_thread(find_unreachable, upstream)
+    unreachable = await find_unreachable(upstream)
     if unreachable is not None:
         yield unreachable
         return
@@ -78,16 +78,18 @@ async def check_upstream(settings: Settings, examined: Examined, pool: Connectio
         yield finding
 
 
-def find_unreachable(upstream: Upstream) -> Finding | None:
-    """The problem and a remedy, if an upstream refuses connections. Blocks."""
+async def find_unreachable(upstream: Upstream) -> Finding | None:
+    """The problem and a remedy, if an upstream refuses connections."""
     parts = urlsplit(upstream.base_url)
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        socket.create_connection((parts.hostname or "", port), timeout=CONNECT_TIMEOUT).close()
+        async with asyncio.timeout(CONNECT_TIMEOUT):
+            _, writer = await asyncio.open_connection(parts.hostname or "", port)
+        writer.close()
     except (OSError, UnicodeError, ValueError) as error:
         code = getattr(error, "errno", None)
         known = os.strerror(code) if code and not isinstance(error, socket.gaierror) else ""
-        problem = known or getattr(error, "strerror", None) or str(error) or type(error).__name__
+        problem = known or getattr(error, "strerror", None) or str(error) or f"no answer within {CONNECT_TIMEOUT:g} s"
         return Finding(
             "upstream",
             PROBLEM,
