@@ -100,6 +100,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "server.log_level": ("WARNING", "warning"),
     "server.traces": ("otlp", "otlp"),
     "server.default_model": ("coder", "coder"),
+    "server.start_checks": ("false", False),
     "server.state_dir": ("none", "none"),
     "tool_calling.enabled": ("off", False),
     "tool_calling.auto_detect": ("0", False),

@@ -7,13 +7,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from toolglot.cli.common_options import add_gateway_options, load_settings
 from toolglot.cli.config_check import add_actions
 from toolglot.cli.exit_codes import OK, Commands
 from toolglot.config import KeyHash, Secret, Settings
-from toolglot.config.keys import MASK
+from toolglot.config.keys import MASK, mask_address
 from toolglot.config.rollout import Plan
 from toolglot.config.settings import SETTINGS
 
@@ -86,13 +85,6 @@ def mask_value(value: Any) -> Any:
         case str() if "://" in value:
             return mask_address(value)
     return value
-
-
-def mask_address(address: str) -> str:
-    """Mask the user name, password and query of a URL."""
-    parts = urlsplit(address)
-    netloc = f"{MASK}@{parts.netloc.rpartition('@')[2]}" if "@" in parts.netloc else parts.netloc
-    return urlunsplit(parts._replace(netloc=netloc, query=MASK if parts.query else ""))
 
 
 def format_lines(document: Mapping[str, Any]) -> Iterator[str]:

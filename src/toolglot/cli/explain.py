@@ -11,12 +11,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from toolglot.cli.common_options import add_gateway_options, load_settings
-from toolglot.cli.config import mask_address
 from toolglot.cli.exit_codes import OK, Commands
 from toolglot.cli.input_files import read_input
 from toolglot.cli.serve import EMBEDDED_DIALECT
 from toolglot.config import ModelSettings, Settings, Upstream
-from toolglot.config.keys import MASK
+from toolglot.config.keys import MASK, mask_address
 from toolglot.core.errors import StoreError, UsageError
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from toolglot.core.errors import ClientError
 COMMANDS: Final[Mapping[str, str]] = {
     "serve": "toolglot.cli.serve",
     "setup": "toolglot.cli.setup",
+    "run": "toolglot.cli.run",
     "doctor": "toolglot.cli.doctor",
     "explain": "toolglot.cli.explain",
     "probe": "toolglot.cli.probe",
@@ -45,6 +46,7 @@ examples:
   toolglot serve
   toolglot serve --base-url http://127.0.0.1:8080/v1
   toolglot setup claude
+  toolglot run claude --base-url http://127.0.0.1:8080/v1
   toolglot doctor
   toolglot explain request.json --base-url http://127.0.0.1:8080/v1 --ask
   toolglot probe --base-url http://127.0.0.1:8080/v1 --model qwen3-coder
@@ -67,10 +69,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises: ``SystemExit`` for ``--help``, ``--version`` and invalid arguments, as ``argparse`` does.
     """
     _prepare_streams()
-    given = sys.argv[1:] if argv is None else argv
+    given, passed = split_arguments(sys.argv[1:] if argv is None else argv)
     requested = given[:1] if given and given[0] in COMMANDS else COMMANDS
     try:
-        arguments = build_parser(requested).parse_args(given)
+        arguments = build_parser(requested).parse_args(given, argparse.Namespace(passed=passed))
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except ClientError as error:
@@ -112,6 +114,14 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):  # a stream without a file
         pass
+
+
+def split_arguments(given: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """The arguments of the command, and those after ``--`` if it starts a program that gets them."""
+    if given[:1] not in (["run"], ("run",)) or "--" not in given:
+        return given, ()
+    at = given.index("--")
+    return given[:at], given[at + 1 :]
 
 
 def build_parser(requested: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:

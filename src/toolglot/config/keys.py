@@ -13,6 +13,7 @@ import hmac
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
 
 MASK: Final = "***"
 HASHED: Final = "sha256:"
@@ -49,6 +50,13 @@ class Secret:
 
     def __repr__(self) -> str:
         return MASK if self._text else ""
+
+
+def mask_address(address: str) -> str:
+    """Mask the user name, password and query of a URL."""
+    parts = urlsplit(address)
+    netloc = f"{MASK}@{parts.netloc.rpartition('@')[2]}" if "@" in parts.netloc else parts.netloc
+    return urlunsplit(parts._replace(netloc=netloc, query=MASK if parts.query else ""))
 
 
 @dataclass(frozen=True, slots=True)

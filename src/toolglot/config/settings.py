@@ -92,6 +92,9 @@ class ServerSettings:
         "off",
     )
     default_model: str = setting(TEXT, "model of requests that name none", "")
+    start_checks: bool = setting(
+        BOOL, "check upstreams, their keys, models and context sizes after the start, without asking a model", True
+    )
     state_dir: str = setting(
         TEXT,
         "folder of the store and learned failures; empty: `toolglot` in the XDG state directory; `none`: memory only",

@@ -53,6 +53,7 @@ from toolglot.server.responder import REQUEST_ID, Responder
 from toolglot.server.router import ANY_METHOD, Router
 from toolglot.server.shared_state import SharedState
 from toolglot.server.upstream.chats import ChatClient
+from toolglot.server.upstream.checks import KnownProblems
 from toolglot.server.upstream.discovery import Discovery, load_capabilities
 from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires, client_wires, openai_chat
@@ -82,11 +83,18 @@ class Gateway:
     """The application: answers every request of one server process."""
 
     def __init__(
-        self, settings: Settings, telemetry: Telemetry, source: Source | None = None, mount: Mount | None = None
+        self,
+        settings: Settings,
+        telemetry: Telemetry,
+        source: Source | None = None,
+        *,
+        mount: Mount | None = None,
+        problems: KnownProblems | None = None,
     ) -> None:
         self.settings = settings
         self.telemetry = telemetry
         self.source = source or Source(time, TokenSource().take)
+        self.problems = problems or KnownProblems()
         self.pool = ConnectionPool()
         self.capabilities = load_capabilities(settings, self.source.now)
         own, admin, required = settings.server.keys, settings.console.keys, settings.server.require_key
@@ -289,6 +297,7 @@ class Gateway:
                 await offload.run(True, exchange.ask_again)  # feedback on a hostile answer takes a while
                 responder.begin_attempt()
         except ToolglotError as error:
+            self.problems.explain(error, exchange.route.upstream)
             responder.fail(error)
         except asyncio.CancelledError:
             if request.interruption is None:

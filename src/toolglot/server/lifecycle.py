@@ -31,6 +31,8 @@ from toolglot.prompting.conversation import render_as_text
 from toolglot.reading.reader import Reader
 from toolglot.server.app import Gateway
 from toolglot.server.listener import Listener
+from toolglot.server.upstream.checks import KnownProblems
+from toolglot.server.upstream.findings import Finding
 
 if TYPE_CHECKING:  # the SDK is optional
     from toolglot.gateway.telemetry.otel import Tracer
@@ -45,10 +47,14 @@ every request of that size pays for the page faults of new memory."""
 
 
 async def serve(
-    settings: Settings, ready: Callable[[str], None], mount: Mount | None = None, slot: WorkerSlot | None = None
+    settings: Settings,
+    ready: Callable[[str], None],
+    report: Callable[[Finding], None],
+    mount: Mount | None = None,
+    slot: WorkerSlot | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; ``ready`` is called with the address. ``mount`` is as for ``listening``; ``slot``
-    is that of a worker process."""
+    """Serve until SIGINT or SIGTERM; ``ready`` is called with the address, then ``report`` with each problem of an
+    upstream that is found. ``mount`` is as for ``listening``; ``slot`` is that of a worker process."""
     log_to(level=settings.server.log_level)
     offload.shorten_switch_interval()
     stop = asyncio.Event()
@@ -57,17 +63,33 @@ async def serve(
         with suppress(NotImplementedError):  # Windows: there Ctrl-C raises instead
             loop.add_signal_handler(number, stop.set)
     warm_up(settings)
-    async with listening(settings, mount, slot) as address:
+    problems = KnownProblems()
+    async with listening(settings, mount, slot, problems) as address:
         tune_memory()
         ready(address)
+        checking = asyncio.create_task(check_upstreams(settings, problems, report))
         await stop.wait()
+        checking.cancel()
+
+
+async def check_upstreams(settings: Settings, problems: KnownProblems, report: Callable[[Finding], None]) -> None:
+    """The checks after the start; what fails in them never matters to the server."""
+    if settings.server.start_checks:
+        try:
+            await problems.check(settings, report)
+        except Exception:
+            LOG.exception("the checks at the start failed")
 
 
 @asynccontextmanager
 async def listening(
-    settings: Settings, mount: Mount | None = None, slot: WorkerSlot | None = None
+    settings: Settings,
+    mount: Mount | None = None,
+    slot: WorkerSlot | None = None,
+    problems: KnownProblems | None = None,
 ) -> AsyncIterator[str]:
-    """Serve within the context; yields the address. ``mount`` makes a part with its own paths, such as the console."""
+    """Serve within the context; yields the address. ``mount`` makes a part with its own paths, such as the console;
+    ``problems`` explain errors of upstreams."""
     secrets = [secret for upstream in settings.upstreams for secret in upstream.secrets]
     telemetry = Telemetry(log_bodies=settings.server.log_bodies, known_secrets=secrets)
     if slot is not None:
@@ -79,7 +101,7 @@ async def listening(
         telemetry.writer = RecordWriter(store, telemetry.metrics, settings.store, secrets)
     elif not settings.store.url.is_none:
         LOG.info("server.state_dir is 'none', so there is no store: records and sessions are not kept")
-    gateway, server = Gateway(settings, telemetry, mount=mount), settings.server
+    gateway, server = Gateway(settings, telemetry, mount=mount, problems=problems), settings.server
     listener = Listener(gateway, settings.limits.body_bytes, settings.limits.header_bytes)
     try:
         await gateway.start()
