@@ -60,3 +60,28 @@ def test_the_playground_reads_and_shares_by_link(tmp_path: Path) -> None:
                 )
 
     run(test)
+
+
+def test_the_rollout_is_moved_and_a_model_pinned(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, mode="auto") as console, opened_browser() as browser:
+            for number in range(6):
+                await console.ask(f"Question {number}")
+            async with shown_page(browser, f"{console.address}/console#/routes") as shown:
+                page = shown.page
+                await page.get_by_role("button", name="Pin text").click()
+                await page.wait_for_selector("text=pinned")
+                await check_page(shown)
+                await page.get_by_role("tab", name="Rollout").click()
+                slider = page.get_by_label("reading: share of conversations")
+                await slider.fill("40")
+                await page.wait_for_selector("text=6 conversations in the last day")
+                await page.get_by_role("button", name="Apply canary-40").click()
+                await page.wait_for_selector(".badge >> text=canary-40")
+                await check_page(shown)
+                await page.get_by_role("tab", name="Settings").click()
+                await page.get_by_label("Filter settings").fill("server.port")
+                await page.wait_for_selector("text=1 setting")
+                await check_page(shown)
+
+    run(test)

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import toolglot
-from toolglot.cli.config import describe_settings
 from toolglot.config import (
     DEFAULT_DIALECT,
     KeyHash,
@@ -31,6 +30,7 @@ from toolglot.config import (
     make_key,
     owner_of,
 )
+from toolglot.config.description import describe_settings
 from toolglot.config.rollout import Plan
 from toolglot.config.settings import FALLBACK, FIELDS, SECTIONS, SETTINGS, TABLES, Setting
 from toolglot.core.call_patterns import PATTERNS

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import OK, Commands
 from toolglot.cli.store_options import add_store_options, format_table, run_with_store
-from toolglot.config.rollout import TRANSFORMATIONS, Plan, Rollout, read_plan
-from toolglot.config.shared_rollout import ALL, SharedRollout, change_rollout, decode_rollout
+from toolglot.config.rollout import TRANSFORMATIONS, read_plan
+from toolglot.config.shared_rollout import ALL, SharedRollout, change_rollout, decode_rollout, set_plan
 from toolglot.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -83,10 +82,3 @@ def run_set(arguments: argparse.Namespace) -> int:
 async def load_stored(store: Store) -> SharedRollout | None:
     found = await store.load_rollout()
     return decode_rollout(found[1]) if found is not None else None
-
-
-def set_plan(rollout: Rollout, name: str, plan: Plan) -> Rollout:
-    """The rollout with another stage; restrictions to tools and confidence stay."""
-    old = rollout.plan if name == ALL else rollout.plan_of(name)
-    plan = replace(plan, tools=old.tools, min_confidence=old.min_confidence)
-    return Rollout(plan, rollout.plans) if name == ALL else Rollout(rollout.plan, {**rollout.plans, name: plan})

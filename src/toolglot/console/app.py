@@ -148,10 +148,9 @@ def open_console(gateway: GatewayInterface) -> Console:
     from toolglot.console.measures import KpisView
     from toolglot.console.playground import PlaygroundView
     from toolglot.console.replays import ReplayView
+    from toolglot.console.routes import RoutesView
     from toolglot.console.sessions import SessionsView
 
     context = ConsoleContext(gateway)
-    return Console(
-        gateway,
-        (SessionsView(context), LiveView(context), ReplayView(context), KpisView(context), PlaygroundView(context)),
-    )
+    views = (SessionsView, LiveView, ReplayView, KpisView, PlaygroundView, RoutesView)
+    return Console(gateway, [view(context) for view in views])

@@ -244,20 +244,31 @@ class FailureSync:
         self._failures = failures
         self._now = now
         self._wake = wake
-        self._file = failures.use_store(self._note)
+        self._file = failures.use_store(self._note, self._note_forgotten)
         self._pending = dict(failures.failures)
+        self._forgotten: set[tuple[str, str]] = set()
 
     @property
     def is_pending(self) -> bool:
-        return bool(self._pending)
+        return bool(self._pending or self._forgotten)
 
     def _note(self, failure: LearnedFailure) -> None:
         self._pending[failure.address, failure.model] = failure
+        self._forgotten.discard((failure.address, failure.model))
+        self._wake()
+
+    def _note_forgotten(self, key: tuple[str, str]) -> None:
+        self._pending.pop(key, None)
+        self._forgotten.add(key)
         self._wake()
 
     async def load(self) -> None:
-        """Write pending failures and read all. Raises: StoreError."""
+        """Write and forget what waits, and read all. Raises: StoreError."""
         rows = {(row.address, row.model): row for row in await call_store(self._store.list_failures())}
+        for key in list(self._forgotten):
+            await call_store(self._store.forget_failure(*key))
+            rows.pop(key, None)
+            self._forgotten.discard(key)
         for key, failure in list(self._pending.items()):
             known = rows.get(key)
             if failure.expires > self._now() and (known is None or known.learned < failure.learned):

@@ -8,8 +8,9 @@ import { view as sessions } from "console/views/sessions.js";
 import { view as session } from "console/views/session_live.js";
 import { view as kpis } from "console/views/kpis.js";
 import { view as playground } from "console/views/playground.js";
+import { view as routes } from "console/views/routes.js";
 
-const VIEWS = [sessions, session, kpis, playground];
+const VIEWS = [sessions, session, kpis, playground, routes];
 const path = signal(readPath());
 const problem = signal(null);
 
