@@ -73,8 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
 def walk(parser: argparse.ArgumentParser, path: str = "") -> Iterator[Node]:
     """The command, then its actions."""
     actions = list_actions(parser)
-    options, values, takes_paths = [], [], False
-    children: dict[str, str] = {}
+    options: list[Option] = []
+    values: list[str] = []
+    takes_paths, children = False, dict[str, str]()
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             children = {choice.dest: choice.help or "" for choice in action._get_subactions()}

@@ -55,11 +55,8 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.url and arguments.files:
         raise UsageError("report reads either logs or a gateway: leave out --url or the files")
-    groups = (
-        _fetch_metrics(arguments.url, arguments.key)
-        if arguments.url
-        else _read_logs(arguments.files or [STANDARD_INPUT])
-    )
+    logs = arguments.files or [STANDARD_INPUT]
+    groups = _read_logs(logs) if arguments.url is None else _fetch_metrics(arguments.url, arguments.key)
     if arguments.json:
         document = {name: [tally.describe() for tally in _sorted(arms)] for name, arms in groups.items()}
         print(json.dumps(document, ensure_ascii=False, indent=2))

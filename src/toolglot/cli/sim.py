@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 DEFAULT_WIRE = "openai_chat"
+LAST_PORT = 65_535
 EXAMPLES = """\
 examples:
   toolglot sim                                       use the dialect of the prompt, or native calls for native tools
@@ -59,7 +60,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help=f"the protocol of the server (default: {DEFAULT_WIRE})",
     )
     sim.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    sim.add_argument("--port", type=int, default=8099, help="port to listen on; 0 takes a free port (default: 8099)")
+    sim.add_argument("--port", type=_port, default=8099, help="port to listen on; 0 takes a free port (default: 8099)")
     sim.add_argument("--dialect", default=AUTO, metavar="D", help="a dialect, 'native' or 'auto' (default: auto)")
     sim.add_argument("--script", metavar="FILE", help="scripted answers, as TOML")
     sim.add_argument("--chunk", type=int, default=12, metavar="N", help="characters per event (default: 12)")
@@ -78,6 +79,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     for wire in wires.values():
         wire.add_arguments(sim)
     sim.set_defaults(run=run_sim)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: give a number from 0 to {LAST_PORT}")
+    return int(text)
 
 
 def run_sim(arguments: argparse.Namespace) -> int:
