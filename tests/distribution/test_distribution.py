@@ -22,6 +22,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = Path(sys.executable).parent
+UV = TOOLS / "uv"
+"""Installs in a tenth of the time; without it pip does the same."""
 EPOCH = "1700000000"
 CALL = '<tool_call>\n{"name": "list_sensors", "arguments": {}}\n</tool_call>\n'
 ENVIRONMENT = {
@@ -62,7 +64,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 def build(source: Path, target: Path, *options: str) -> Path:
-    run(sys.executable, "-m", "build", "--outdir", target, *options, source, variables={"SOURCE_DATE_EPOCH": EPOCH})
+    installer = ["--installer=uv"] if UV.exists() else []
+    command = [sys.executable, "-m", "build", "--outdir", str(target), *installer, *options, str(source)]
+    run(*command, variables={"SOURCE_DATE_EPOCH": EPOCH})
     return target
 
 
@@ -97,7 +101,10 @@ def install(environment: Path, *requirements: str) -> Path:
     """A new environment with nothing but these packages. Returns: the folder of its programs."""
     run(sys.executable, "-m", "venv", "--without-pip", environment)
     programs = environment / "bin"
-    run(sys.executable, "-m", "pip", "--python", programs / "python", "install", "--quiet", *requirements)
+    if UV.exists():
+        run(UV, "pip", "install", "--quiet", "--python", programs / "python", *requirements)
+    else:
+        run(sys.executable, "-m", "pip", "--python", programs / "python", "install", "--quiet", *requirements)
     return programs
 
 
