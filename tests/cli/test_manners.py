@@ -82,6 +82,42 @@ def test_every_command_that_prints_facts_has_json(name: str) -> None:
     assert ("--json" in LEAVES[name].format_help()) is (name not in WITHOUT_JSON)
 
 
+# Start
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kept_out"),
+    [
+        (["read", "--json"], ["asyncio", "http.client", "toolglot.config", "toolglot.gateway", "yaml"]),
+        (["--version"], ["toolglot.cli.read", "toolglot.cli.serve", "toolglot.config", "yaml"]),
+        (["dialects"], ["toolglot.config", "toolglot.gateway"]),
+        (["config", "check"], ["asyncio", "toolglot.gateway", "toolglot.server"]),
+    ],
+)
+def test_a_command_imports_only_what_it_needs(tmp_path: Path, arguments: list[str], kept_out: list[str]) -> None:
+    program = f"""
+import sys
+from toolglot.cli.main import main
+try:
+    main({arguments!r})
+except SystemExit:
+    pass
+print(sorted(set({kept_out!r}) & set(sys.modules)), file=sys.stderr)
+"""
+    (tmp_path / "toolglot.toml").write_text("")
+    call = '<tool_call>\n{"name": "a", "arguments": {}}\n</tool_call>'
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=call,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=60,
+        check=True,
+    )
+    assert done.stderr == "[]\n"
+
+
 # JSON
 
 
