@@ -35,7 +35,7 @@ def complete_help(parser: argparse.ArgumentParser, examples: str = "") -> None:
     examples = epilog
     if HEADING not in epilog:
         epilog += ("\n" if epilog else "") + COMMON_CODES
-    if str(INTERRUPTED) not in epilog:
+    if "Ctrl-C" not in epilog.partition(HEADING)[2]:
         epilog += INTERRUPTED_LINE
     parser.epilog = epilog
     parser.formatter_class = argparse.RawDescriptionHelpFormatter

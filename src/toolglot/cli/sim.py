@@ -34,6 +34,11 @@ examples:
   toolglot serve --base-url http://127.0.0.1:8099/v1 --model sim:hermes+cut_mid_call
                                                      with a gateway in front; the model name overrides options
 """
+EXIT_CODES = """
+exit codes:
+  0    stopped with Ctrl-C
+  2    usage error: an invalid option or script, or an address that cannot be used
+"""
 
 
 def list_wires() -> dict[str, ModuleType]:
@@ -50,7 +55,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="run a simulated model, for tests and demos",
         description="Run a simulated model behind an OpenAI-compatible server. No model is involved: it picks an "
         "offered tool by rules, or sends scripted answers, in any dialect and with any of the listed faults.",
-        epilog=EXAMPLES + "".join(wire.EXAMPLES for wire in wires.values()),
+        epilog=EXAMPLES + "".join(wire.EXAMPLES for wire in wires.values()) + EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     sim.add_argument(
