@@ -126,6 +126,15 @@ def _quote(words: Iterable[str]) -> str:
     return shlex.quote(" ".join(words))
 
 
+def _options_with_values(nodes: list[Node]) -> Iterator[tuple[str, Option, str]]:
+    """Patterns of ``case`` for the options whose values are known or paths, the options, and whether they are paths."""
+    for node in nodes:
+        for option in node.options:
+            if option.values or option.is_path:
+                names = "|".join(shlex.quote(f"{node.path}:{flag}") for flag in option.flags)
+                yield names, option, "yes" if option.is_path else "''"
+
+
 # bash
 
 
@@ -146,12 +155,8 @@ _{PROGRAM}_node() {{  # the candidates after a command: commands, options, optio
 }}
 _{PROGRAM}_values() {{  # the values of an option
     case "$1:$2" in"""
-    for node in nodes:
-        for option in node.options:
-            if option.values or option.is_path:
-                names = "|".join(shlex.quote(f"{node.path}:{flag}") for flag in option.flags)
-                paths = "yes" if option.is_path else "''"
-                yield f"        {names}) values={_quote(option.values)} paths={paths} ;;"
+    for names, option, paths in _options_with_values(nodes):
+        yield f"        {names}) values={_quote(option.values)} paths={paths} ;;"
     yield f"""\
     esac
 }}
@@ -210,12 +215,8 @@ _{PROGRAM}_node() {{
 _{PROGRAM}_values() {{
     values=() paths=''
     case "$1:$2" in"""
-    for node in nodes:
-        for option in node.options:
-            if option.values or option.is_path:
-                names = "|".join(shlex.quote(f"{node.path}:{flag}") for flag in option.flags)
-                paths = "yes" if option.is_path else "''"
-                yield f"        {names}) values=({_zsh_list(map(_escape, option.values))}) paths={paths} ;;"
+    for names, option, paths in _options_with_values(nodes):
+        yield f"        {names}) values=({_zsh_list(map(_escape, option.values))}) paths={paths} ;;"
     yield f"""\
     esac
 }}

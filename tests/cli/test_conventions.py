@@ -1,4 +1,4 @@
-"""Manners of the command line: help, JSON, colour, progress, signals, and no traceback for a mistake of the user."""
+"""Conventions of the command line: help, JSON, colour, progress, signals, and no traceback for a mistake of the user."""
 
 from __future__ import annotations
 
