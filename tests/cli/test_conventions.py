@@ -295,6 +295,7 @@ def test_an_interrupt_exits_with_130(tmp_path: Path, command: str) -> None:
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may ignore it in the background
     )
     assert process.stdin is not None
     wait_until_reading(process.pid)
