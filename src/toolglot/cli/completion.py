@@ -73,8 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
 def walk(parser: argparse.ArgumentParser, path: str = "") -> Iterator[Node]:
     """The command, then its actions."""
     actions = list_actions(parser)
-    options, values, takes_paths = [], [], False
-    children: dict[str, str] = {}
+    options: list[Option] = []
+    values: list[str] = []
+    takes_paths, children = False, dict[str, str]()
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             children = {choice.dest: choice.help or "" for choice in action._get_subactions()}
@@ -125,6 +126,15 @@ def _quote(words: Iterable[str]) -> str:
     return shlex.quote(" ".join(words))
 
 
+def _options_with_values(nodes: list[Node]) -> Iterator[tuple[str, Option, str]]:
+    """Patterns of ``case`` for the options whose values are known or paths, the options, and whether they are paths."""
+    for node in nodes:
+        for option in node.options:
+            if option.values or option.is_path:
+                names = "|".join(shlex.quote(f"{node.path}:{flag}") for flag in option.flags)
+                yield names, option, "yes" if option.is_path else "''"
+
+
 # bash
 
 
@@ -145,12 +155,8 @@ _{PROGRAM}_node() {{  # the candidates after a command: commands, options, optio
 }}
 _{PROGRAM}_values() {{  # the values of an option
     case "$1:$2" in"""
-    for node in nodes:
-        for option in node.options:
-            if option.values or option.is_path:
-                names = "|".join(shlex.quote(f"{node.path}:{flag}") for flag in option.flags)
-                paths = "yes" if option.is_path else "''"
-                yield f"        {names}) values={_quote(option.values)} paths={paths} ;;"
+    for names, option, paths in _options_with_values(nodes):
+        yield f"        {names}) values={_quote(option.values)} paths={paths} ;;"
     yield f"""\
     esac
 }}
@@ -209,12 +215,8 @@ _{PROGRAM}_node() {{
 _{PROGRAM}_values() {{
     values=() paths=''
     case "$1:$2" in"""
-    for node in nodes:
-        for option in node.options:
-            if option.values or option.is_path:
-                names = "|".join(shlex.quote(f"{node.path}:{flag}") for flag in option.flags)
-                paths = "yes" if option.is_path else "''"
-                yield f"        {names}) values=({_zsh_list(map(_escape, option.values))}) paths={paths} ;;"
+    for names, option, paths in _options_with_values(nodes):
+        yield f"        {names}) values=({_zsh_list(map(_escape, option.values))}) paths={paths} ;;"
     yield f"""\
     esac
 }}

@@ -28,24 +28,31 @@ INTERRUPTED_LINE = f"  {INTERRUPTED}  interrupted with Ctrl-C\n"
 def complete_help(parser: argparse.ArgumentParser, examples: str = "") -> None:
     """Complete the help of a command and of all its actions.
 
-    An action without examples gets those of the command that show it, ``examples``. Exit codes that are not described
-    are added.
+    An action without examples gets those of the command that show it, ``examples``; one without a description gets its
+    line in the list of actions. Exit codes that are not described are added.
     """
     epilog = parser.epilog or _select_examples(examples, parser.prog)
     examples = epilog
     if HEADING not in epilog:
         epilog += ("\n" if epilog else "") + COMMON_CODES
-    if str(INTERRUPTED) not in epilog:
+    if "Ctrl-C" not in epilog.partition(HEADING)[2]:
         epilog += INTERRUPTED_LINE
     parser.epilog = epilog
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    for action in list_actions(parser).values():
+    about = _describe_actions(parser)
+    for name, action in list_actions(parser).items():
+        action.description = action.description or about.get(name, "").capitalize() + "."
         complete_help(action, examples)
 
 
 def _select_examples(examples: str, command: str) -> str:
     lines = [line for line in examples.splitlines() if command in line]
     return "\n".join(["examples:", *lines, ""]) if lines else ""
+
+
+def _describe_actions(parser: argparse.ArgumentParser) -> dict[str, str]:
+    subcommands = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return {choice.dest: choice.help or "" for action in subcommands for choice in action._get_subactions()}
 
 
 def list_actions(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

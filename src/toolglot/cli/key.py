@@ -54,7 +54,7 @@ def add(commands: Commands) -> None:
     listing = actions.add_parser("list", help="list the keys")
     listing.set_defaults(run=run_list)
     revoke = actions.add_parser("revoke", help="revoke a key")
-    revoke.add_argument("name", metavar="NAME")
+    revoke.add_argument("name", metavar="NAME", help="name of the key")
     revoke.set_defaults(run=run_revoke)
     for parser in (create, listing, revoke):
         # without a default: the option of the command itself counts too

@@ -70,7 +70,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     _prepare_streams()
     given, passed = split_arguments(sys.argv[1:] if argv is None else argv)
-    requested = given[:1] if given and given[0] in COMMANDS else COMMANDS
+    requested: Iterable[str] = given[:1] if given and given[0] in COMMANDS else COMMANDS
+    if given[:1] == ["--version"]:
+        requested = ()
     try:
         arguments = build_parser(requested).parse_args(given, argparse.Namespace(passed=passed))
         code: int = arguments.run(arguments)

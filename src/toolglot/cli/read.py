@@ -84,7 +84,7 @@ def _chunk_size(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     reader = make_reader(arguments)
     text = read_input(arguments.file).decode("utf-8", "replace")
-    size = arguments.stream or (len(text) or 1 if arguments.events else LARGEST_CHUNK)
+    size = arguments.stream or LARGEST_CHUNK
     progress = ProgressLine("reading", len(text), shown=not arguments.events)
     events = feed(reader, text, size, arguments.truncated, progress)
     if arguments.events:
@@ -120,10 +120,11 @@ def make_reader(arguments: argparse.Namespace) -> toolglot.Reader:
 def feed(reader: toolglot.Reader, text: str, size: int, truncated: bool, progress: ProgressLine) -> Iterator[Event]:
     """Feed the text in chunks of this size and yield the events as they occur."""
     with progress:
-        for start in range(0, len(text), size):
+        last = max(len(text) - 1, 0) // size * size
+        for start in range(0, last, size):
             yield from reader.feed(text[start : start + size])
             progress.advance(size)
-        yield from reader.close(truncated=truncated)
+        yield from reader.feed_last(text[last:], truncated)
 
 
 def load_tools(name: str) -> list[Any]:

@@ -21,10 +21,10 @@ from toolglot.store.interface import OUTCOMES, RecordQuery, RecordRow, Store
 
 EXAMPLES = """\
 examples:
-  toolglot records list --outcome failed --limit 10                     the latest failures
-  toolglot records show rec_0123                                        one record, with its bodies
-  toolglot records export --format jsonl --output records.jsonl         all records
-  toolglot records export --format openai-finetune --output train.jsonl examples for fine-tuning
+  toolglot records list --outcome failed --limit 10                       the latest failures
+  toolglot records show rec_0123                                          one record, with its bodies
+  toolglot records export --format jsonl --output records.jsonl           all records
+  toolglot records export --format openai-finetune --output train.jsonl   examples for fine-tuning
 """
 JSONL: Final = "jsonl"
 FINETUNE: Final = "openai-finetune"

@@ -69,12 +69,12 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    sources = (arguments.url, arguments.files, arguments.since)
-    if sum(map(bool, sources)) > 1:
+    given = [source for source in (arguments.url, arguments.files or None, arguments.since) if source is not None]
+    if len(given) > 1:
         raise UsageError("report reads logs, a gateway or the store: give files, --url or --since")
     if arguments.html and arguments.url:
         raise UsageError("metrics have no times: --html needs logs or --since")
-    if arguments.url:
+    if arguments.url is not None:
         groups = _fetch_metrics(arguments.url, arguments.key)
     else:
         lines = _read_store(arguments) if arguments.since else _read_logs(arguments.files or [STANDARD_INPUT])

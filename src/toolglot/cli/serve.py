@@ -35,6 +35,10 @@ examples:
   OPENAI_BASE_URL=... OPENAI_API_KEY=... toolglot serve  the same from the environment
   toolglot serve --config toolglot.toml                  several upstreams and models ('toolglot config show')
   toolglot serve --config config.yaml                    an unmodified LiteLLM file
+
+exit codes:
+  0    stopped with Ctrl-C or SIGTERM, after open answers have ended
+  2    usage error: an invalid setting, or an address that cannot be used
 """
 
 EMBEDDED_DIALECT = "hermes"

@@ -77,6 +77,8 @@ def _maybe(raw: object) -> bool | None:
 def _text(raw: object) -> str:
     if not isinstance(raw, str):
         raise TypeError(type(raw).__name__)
+    if "\0" in raw:
+        raise ValueError("NUL")
     return raw
 
 

@@ -56,7 +56,7 @@ function PlanCard({ plan, onChange }) {
   const [dryRun, setDryRun] = useState(plan.dry_run);
   const [preview, setPreview] = useState(null);
   const [problem, setProblem] = useState(null);
-  const wanted = percent === 0 ? "off" : `${dryRun ? "shadow" : "canary"}-${percent}`;
+  const wanted = percent === 0 ? "off" : percent === 100 ? (dryRun ? "shadow" : "full") : `${dryRun ? "shadow" : "canary"}-${percent}`;
   const isNew = percent !== plan.percent || (percent > 0 && dryRun !== plan.dry_run);
   useEffect(() => {
     const timer = setTimeout(() => send("POST", "/rollout/preview", { name: plan.name, plan: wanted }).then(setPreview, setProblem), 200);
