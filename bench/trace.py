@@ -4,6 +4,10 @@ The gateway serves on loopback in this thread. A scripted upstream and the clien
 traced. The first requests fill the caches; the last one is traced with ``sys.setprofile``, own code only. A *switch* is a
 call into another module than the call before it, an *A-B-A bounce* two switches that lead back to the same module, each
 counted in one bounce at most. Comprehensions and lambdas count to the function around them.
+
+The counts are the same in every run: upstream and client take a step only after the gateway has dealt with the one
+before, so each chunk is one read, and connections are closed in one order. Timers that are due at a time of day do not
+fire, because a request takes some milliseconds.
 """
 
 from __future__ import annotations
@@ -18,8 +22,7 @@ from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import groupby
 from pathlib import Path
-from threading import Thread
-from time import sleep
+from threading import Event, Thread
 from types import FrameType
 from typing import Any
 
@@ -41,6 +44,8 @@ BODY = json.dumps(
     {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Read notes.txt"}], "tools": [TOOL]}
 ).encode()
 WARM_UPS = 20
+ROUNDS = 8
+"""Rounds of the event loop after which the gateway has dealt with all that it was sent."""
 
 
 @dataclass
@@ -77,6 +82,8 @@ class Upstream(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     pieces: tuple[str, ...] = ()
+    loop: asyncio.AbstractEventLoop
+    done = Event()
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -84,18 +91,41 @@ class Upstream(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
+        settle(self.loop)
         deltas: list[tuple[dict[str, str], str | None]] = [({"content": piece}, None) for piece in self.pieces]
         for delta, finish in [*deltas, ({}, "stop")]:
             chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
             choices = [{"index": 0, "delta": delta, "finish_reason": finish}]
             self.wfile.write(f"data: {json.dumps(chunk | {'choices': choices})}\n\n".encode())
             self.wfile.flush()
-            sleep(0.01)
+            settle(self.loop)
         self.wfile.write(b"data: [DONE]\n\n")
+        settle(self.loop)
         self.close_connection = True
+
+    def finish(self) -> None:
+        super().finish()
+        self.connection.close()
+        settle(self.loop)
+        self.done.set()
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
+
+
+def settle(loop: asyncio.AbstractEventLoop) -> None:
+    """Wait until the gateway has dealt with what was sent to it: what is in a socket is read in the next round of its
+    event loop, and what that schedules runs in the rounds after it."""
+    settled = Event()
+
+    def count_down(left: int) -> None:
+        if left:
+            loop.call_soon(count_down, left - 1)
+        else:
+            settled.set()
+
+    loop.call_soon_threadsafe(count_down, ROUNDS)
+    settled.wait(30)
 
 
 def ask(address: str) -> bytes:
@@ -103,7 +133,10 @@ def ask(address: str) -> bytes:
     connection = HTTPConnection(address.removeprefix("http://"), timeout=30)
     connection.request("POST", "/v1/chat/completions", BODY, {"Content-Type": "application/json"})
     answer = connection.getresponse().read()
+    Upstream.done.wait(30)
+    Upstream.done.clear()
     connection.close()
+    settle(Upstream.loop)
     if b'"tool_calls"' not in answer:
         raise RuntimeError(f"no call was made: {answer[:500]!r}")
     return answer
@@ -112,6 +145,7 @@ def ask(address: str) -> bytes:
 async def trace_request(chunks: int) -> Trace:
     size = -(-len(CALL) // chunks)
     Upstream.pieces = tuple(CALL[start : start + size] for start in range(0, len(CALL), size))
+    Upstream.loop = asyncio.get_running_loop()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
     Thread(target=server.serve_forever, daemon=True).start()
     base_url = f"http://127.0.0.1:{server.server_port}/v1"
@@ -121,11 +155,9 @@ async def trace_request(chunks: int) -> Trace:
         async with listening(load(options, {})) as address:
             for _ in range(WARM_UPS):
                 await asyncio.to_thread(ask, address)
-            await asyncio.sleep(0.05)  # the end of the last of them
             sys.setprofile(trace.observe)
             try:
                 await asyncio.to_thread(ask, address)
-                await asyncio.sleep(0.05)
             finally:
                 sys.setprofile(None)
     finally:
