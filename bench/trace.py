@@ -6,8 +6,8 @@ call into another module than the call before it, an *A-B-A bounce* two switches
 counted in one bounce at most. Comprehensions and lambdas count to the function around them.
 
 The counts are the same in every run: upstream and client take a step only after the gateway has dealt with the one
-before, so each chunk is one read, and connections are closed in one order. Timers that are due at a time of day do not
-fire, because a request takes some milliseconds.
+before, so each chunk is one read, and connections are closed in one order. The listener does not look for idle
+connections meanwhile, and the traced request is in the same second as one before it, which has written its time.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ import json
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
-from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import groupby
 from pathlib import Path
+from socket import create_connection
 from threading import Event, Thread
+from time import time
 from types import FrameType
 from typing import Any
 
 import toolglot
 from toolglot.config import load
+from toolglot.server import listener
 from toolglot.server.lifecycle import listening
 
 SOURCE = str(Path(toolglot.__file__).parent) + "/"
@@ -129,13 +131,19 @@ def settle(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def ask(address: str) -> bytes:
-    """One request; the client does not keep its connection."""
-    connection = HTTPConnection(address.removeprefix("http://"), timeout=30)
-    connection.request("POST", "/v1/chat/completions", BODY, {"Content-Type": "application/json"})
-    answer = connection.getresponse().read()
-    Upstream.done.wait(30)
-    Upstream.done.clear()
-    connection.close()
+    """One request in one write; the client does not keep its connection."""
+    host, port = address.removeprefix("http://").rsplit(":", 1)
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
+    answer = b""
+    with create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(f"{head}Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY)
+        while not answer.endswith(b"\r\n0\r\n\r\n"):
+            received = connection.recv(1 << 16)
+            if not received:
+                raise RuntimeError(f"the answer was cut: {answer[-500:]!r}")
+            answer += received
+        Upstream.done.wait(30)
+        Upstream.done.clear()
     settle(Upstream.loop)
     if b'"tool_calls"' not in answer:
         raise RuntimeError(f"no call was made: {answer[:500]!r}")
@@ -149,17 +157,22 @@ async def trace_request(chunks: int) -> Trace:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
     Thread(target=server.serve_forever, daemon=True).start()
     base_url = f"http://127.0.0.1:{server.server_port}/v1"
+    vars(listener)["SWEEP_SECONDS"] = 3600
     options = {"base_url": base_url, "mode": "text", "dialect": "hermes", "port": 0, "state_dir": "none"}
     trace = Trace()
     try:
         async with listening(load(options, {})) as address:
             for _ in range(WARM_UPS):
                 await asyncio.to_thread(ask, address)
-            sys.setprofile(trace.observe)
-            try:
+            second = 0
+            while second != int(time()):
+                second, trace = int(time()), Trace()
                 await asyncio.to_thread(ask, address)
-            finally:
-                sys.setprofile(None)
+                sys.setprofile(trace.observe)
+                try:
+                    await asyncio.to_thread(ask, address)
+                finally:
+                    sys.setprofile(None)
     finally:
         server.shutdown()
     return trace

@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-compile_uncached: Final[Callable[..., re.Pattern[str]]] = getattr(
-    getattr(re, "_compiler", None), "compile", re.compile
-)
+compile_uncached: Final[Callable[..., re.Pattern[str]]] = getattr(getattr(re, "_compiler", None), "compile", re.compile)
 """``re.compile`` without its cache. Takes the expression, and flags. On an interpreter that does not have this, it is
 ``re.compile`` itself: the result is the same."""
