@@ -63,9 +63,9 @@ async def find_session(turn: SessionTurn, store: Store) -> str:
 
 def _find_answers(turn: SessionTurn) -> dict[bytes, bytes]:
     """The keys of the nodes that a request may continue, the longest prefix first, and the answer after each."""
-    chain = turn.chain
+    chain, end = turn.chain, turn.chain.end
     answers = {chain.keys[at]: digest for at, digest in reversed(list(chain.answers.items()))}
-    return {chain.end: answers.get(chain.end, UNANSWERED)} | answers
+    return {end: answers.get(end, UNANSWERED)} | answers
 
 
 class _KnownNodes:
