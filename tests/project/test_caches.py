@@ -103,7 +103,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "prompting.example_arguments:_select_texts": (64, "examples that fit the parameters of a tool"),
     "prompting.tool_prompt:_build": (64, "prompts of a tool set"),
     "reading.dialect_index:_find_by_model": (256, "the dialect of a model name"),
-    "reading.dialect_index:self._compile_once": (256, "landmarks of a tool set"),
+    "reading.dialect_index:self._compile_once": (64, "landmarks of a tool set"),
     "reading.dialect_index:self._uses": (256, "how often a tool set was used"),
     "reading.dialect_index:self.commitment": (1024, "the marks that commit to a dialect"),
     "reading.dialect_index:self.select": (4096, "the dialects that a mark may start"),

@@ -130,23 +130,23 @@ class RelayedStream:
     def filter_events(self, data: bytes) -> bytes:
         """What may pass of these events: all up to the end of the response, or a failure in its place.
 
-        Of a response with content at most the last events need decoding; all others are searched in one go.
+        Of a response with content at most the last events need decoding; they and all others are searched in one go.
         """
         out: list[bytes] = []
         (events, end), at = split_events(data, self.lines), 0
         while at < len(events) and not (self.has_content or self.over):
             self.filter_event(events[at] + end, out)
             at += 1
-        for plain in (events[at:], events[at:-LAST]):
-            joined = end.join(plain) + end
-            if plain and not self.over and not self.search(joined) and self.has_common(plain):
+        last = max(at, len(events) - LAST)
+        for group in (events[at:last], events[last:]):
+            joined = end.join(group) + end
+            if group and not self.over and not self.search(joined) and self.has_common(group):
                 out.append(joined)
-                at += len(plain)
-                break
-        for event in events[at:]:
-            if self.over:
-                break
-            self.filter_event(event + end, out)
+                continue
+            for event in group:
+                if self.over:
+                    break
+                self.filter_event(event + end, out)
         return b"".join(out)
 
     def has_common(self, events: list[bytes]) -> bool:

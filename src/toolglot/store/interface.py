@@ -244,6 +244,10 @@ class Store(Protocol):
 
     async def add_session(self, session: SessionRow, nodes: Sequence[ChainNode]) -> None: ...
 
+    async def add_sessions(self, sessions: Sequence[SessionRow], nodes: Sequence[ChainNode]) -> None:
+        """Add sessions, and nodes of these and of other sessions, as ``add_nodes`` does; all of them or none."""
+        ...
+
     async def list_sessions(self, owner: bytes | None, limit: int, before: str = "") -> list[SessionRow]:
         """Most recently created first; ``before`` is the id of a session."""
         ...

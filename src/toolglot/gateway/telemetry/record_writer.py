@@ -28,7 +28,7 @@ from toolglot.config.store_settings import BODIES_ALL, BODIES_OFF
 from toolglot.core import offload
 from toolglot.core.errors import StoreError
 from toolglot.core.redaction import mask, redact, redact_document, redact_stream
-from toolglot.gateway.sessions.naming import make_session_id, name_session
+from toolglot.gateway.sessions.naming import EndedTurn, make_session_id, name_sessions
 from toolglot.gateway.sessions.turns import SessionTurn
 from toolglot.gateway.telemetry.metrics import Metrics
 from toolglot.gateway.telemetry.record import Record
@@ -41,6 +41,8 @@ QUEUE_BYTES: Final = 64 << 20
 """Bytes of bodies in the queue."""
 BATCH: Final = 500
 BATCH_BYTES: Final = 8 << 20
+NAMED_AT_ONCE: Final = 64
+"""Records whose sessions are looked up in one query."""
 GATHER_SECONDS: Final = 0.5
 """Seconds for which records gather before they are written."""
 CALL_SECONDS: Final = 10.0
@@ -252,7 +254,7 @@ class RecordWriter:
         if not taken:
             return False
         try:
-            taken = [await self._name_session(one) for one in taken]
+            taken = await self._name_sessions(taken)
         except StoreError:
             self._queue.extendleft(reversed(taken))
             raise
@@ -261,14 +263,19 @@ class RecordWriter:
         self._batch = await offload.run(bool(size) or len(taken) > INLINE, self._make_rows, taken)
         return True
 
-    async def _name_session(self, queued: QueuedRecord) -> QueuedRecord:
-        """The record with the session that it belongs to. Raises: StoreError."""
-        if queued.turn is None:
-            return queued
-        failed = queued.record.outcome != OK
-        name = name_session(queued.turn, self.store, queued.time, self._new_session_id, failed=failed)
-        record = msgspec.structs.replace(queued.record, session=await call_store(name))
-        return msgspec.structs.replace(queued, record=record, turn=None)
+    async def _name_sessions(self, queued: Sequence[QueuedRecord]) -> list[QueuedRecord]:
+        """The records with the sessions that they belong to. Raises: StoreError."""
+        named: list[QueuedRecord] = []
+        for start in range(0, len(queued), NAMED_AT_ONCE):
+            part = queued[start : start + NAMED_AT_ONCE]
+            ended = [
+                EndedTurn(turn=one.turn, time=one.time, failed=one.record.outcome != OK)
+                for one in part
+                if one.turn is not None
+            ]
+            names = iter(await call_store(name_sessions(ended, self.store, self._new_session_id)) if ended else ())
+            named += [one if one.turn is None else _join_session(one, next(names)) for one in part]
+        return named
 
     async def _write(self) -> None:
         """Write the batch. Raises: StoreError if the store is unavailable; then the batch is kept.
@@ -366,6 +373,11 @@ class RecordWriter:
             text = text[:-CUT_TAIL]
         shortened = text.encode("utf-8", "replace")[: self._settings.max_body_bytes]
         return shortened.decode("utf-8", "ignore").encode()
+
+
+def _join_session(queued: QueuedRecord, session: str) -> QueuedRecord:
+    record = msgspec.structs.replace(queued.record, session=session)
+    return msgspec.structs.replace(queued, record=record, turn=None)
 
 
 def has_problem(record: Record) -> bool:
