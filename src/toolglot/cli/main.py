@@ -68,7 +68,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     given, passed = split_arguments(sys.argv[1:] if argv is None else argv)
     requested = given[:1] if given and given[0] in COMMANDS else COMMANDS
-    arguments = build_parser(requested).parse_args(given, argparse.Namespace(passed=passed))
+    parser = build_parser(requested)
+    arguments, unknown = parser.parse_known_args(given, argparse.Namespace(passed=passed))
+    if unknown:
+        hint = "; those for the client come after --" if list(requested) == ["run"] else ""
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
