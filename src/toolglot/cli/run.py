@@ -8,7 +8,6 @@ When it ends, the gateway stops, and its log and store give the summary.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import shlex
@@ -132,6 +131,8 @@ def run_agent(
     agent: Agent, arguments: argparse.Namespace, settings: Settings, options: Mapping[str, Any], key: str
 ) -> int:
     """Start the gateway and the agent, and print the summary. Returns: the exit code."""
+    import asyncio
+
     for note in settings.notes:
         print(f"note: {note}", file=sys.stderr)
     model = arguments.model or ""
@@ -164,6 +165,8 @@ def supervise_agent(
     agent: Agent, arguments: argparse.Namespace, settings: Settings, start: Start, foreground: Foreground
 ) -> RunSummary:
     """Start the gateway and the agent, and wait for the agent's end."""
+    import asyncio
+
     log = open_log(settings, agent)
     with (
         tempfile.TemporaryDirectory(prefix="toolglot-run-") as folder,
