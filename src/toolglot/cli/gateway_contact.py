@@ -70,16 +70,24 @@ class GatewayContact:
 
     def list_models(self) -> list[str]:
         """The models that the gateway lists. Raises: UsageError."""
+        listed = _member(self._get("/v1/models"), "data")
+        return [one["id"] for one in listed or () if isinstance(one, dict) and isinstance(one.get("id"), str)]
+
+    def require_access(self) -> None:
+        """Raise UsageError if the gateway refuses the client key. Its upstream is not asked."""
+        self._get("/metrics")
+
+    def _get(self, path: str) -> bytes:
+        """The body of an answer. Raises: UsageError if there is none, or the client key is refused."""
         try:
-            status, _, body = self._send("/v1/models")
+            status, _, body = self._send(path)
         except (OSError, HTTPException) as error:
             raise UsageError(f"the gateway at {self.address} did not answer: {error}") from None
         if status == 401:
             how = "refuses this client key" if self.key else "needs a client key"
             remedy = "set TOOLGLOT_KEY or give --key ('toolglot key' makes one)"
             raise UsageError(f"the gateway at {self.address} {how}: {remedy}")
-        listed = _member(body, "data")
-        return [one["id"] for one in listed or () if isinstance(one, dict) and isinstance(one.get("id"), str)]
+        return body
 
     def test_call(self, wire_name: str, model: str) -> CallTest:
         """Send one streamed request with a tool, over the wire that a client uses. Costs one answer of the model."""

@@ -172,7 +172,7 @@ def supervise_agent(
         tempfile.TemporaryDirectory(prefix="toolglot-run-") as folder,
         started(start.options, start.model, log) as gateway,
     ):
-        require_access(gateway.address, start.key)
+        GatewayContact(gateway.address, start.key).require_access()
         connection = Connection(address=gateway.address, model=gateway.model, key=start.key, folder=folder)
         environment = make_environment(agent, os.environ, connection)
         write_files(agent, connection)
@@ -257,11 +257,6 @@ def list_names(settings: Settings, examined: list[Examined]) -> list[str]:
             listed = [name for one in examined if one.upstream.name == upstream for name in one.names]
             names |= dict.fromkeys(name for name in listed if model.match(name) is not None)
     return list(names)
-
-
-def require_access(address: str, key: str) -> None:
-    """Raises: UsageError if the gateway needs a client key and was not given the right one."""
-    GatewayContact(address, key).list_models()
 
 
 # The agent
