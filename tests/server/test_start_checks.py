@@ -65,7 +65,7 @@ async def check(settings: Settings) -> tuple[KnownProblems, list[Finding]]:
 
 
 async def list_errors(settings: Settings, problems: KnownProblems) -> list[str]:
-    """What clients of all wires are told."""
+    """The errors that clients of all wires get."""
     errors = []
     async with listening(settings, problems=problems) as address, aiohttp.ClientSession() as session:
         for path, body in ENDPOINTS.items():

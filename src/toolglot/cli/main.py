@@ -74,7 +74,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given[:1] == ["--version"]:
         requested = ()
     try:
-        arguments = build_parser(requested).parse_args(given, argparse.Namespace(passed=passed))
+        parser = build_parser(requested)
+        arguments, unknown = parser.parse_known_args(given, argparse.Namespace(passed=passed))
+        if unknown:
+            hint = "; those for the client come after --" if list(requested) == ["run"] else ""
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except ClientError as error:
