@@ -49,7 +49,7 @@ function SessionsView() {
   };
   useEffect(() => {
     pages.current = new Map();
-    need(...(total === null ? [0, 50] : [0, 50]));
+    need(0, 50);
   }, [filter]);
   useEffect(() => {
     const refresh = (sessions) => {
@@ -91,13 +91,14 @@ function SessionRow({ session, at, style, isFresh }) {
     <span role="cell" class="c-time"><a href=${href} title=${session.id}>${when(used)}</a></span>
     <span role="cell" class="c-client" title=${visible(session.client_session || "")}>${visible(session.client) || html`<i class="quiet">unknown</i>`}</span>
     <span role="cell" class="c-model" title=${`${visible(session.model)} at ${visible(session.upstream)}`}>${visible(session.model)}</span>
-    <span role="cell" class="num" data-name="turns">${count(session.turns)}</span>
-    <span role="cell" class="num" data-name="calls">${count(session.calls)}</span>
-    <span role="cell" class=${`num ${session.repairs ? "hot" : "zero"}`} data-name="repairs">${count(session.repairs)}</span>
-    <span role="cell" class=${`num ${session.retries ? "hot" : "zero"}`} data-name="retries">${count(session.retries)}</span>
-    <span role="cell" class="num" data-name="in">${count(session.input_tokens)}</span>
-    <span role="cell" class="num" data-name="out">${count(session.output_tokens)}</span>
-    <span role="cell" class="num" data-name="time">${duration(session.seconds)}</span>
+    <span class="c-summary" aria-hidden="true">${plural(session.turns, "turn")} · ${plural(session.calls, "call")}${session.repairs ? ` · ${plural(session.repairs, "repair")}` : ""}${session.retries ? ` · ${plural(session.retries, "retry", "retries")}` : ""}</span>
+    <span role="cell" class="num">${count(session.turns)}</span>
+    <span role="cell" class="num">${count(session.calls)}</span>
+    <span role="cell" class=${`num ${session.repairs ? "hot" : "zero"}`}>${count(session.repairs)}</span>
+    <span role="cell" class=${`num ${session.retries ? "hot" : "zero"}`}>${count(session.retries)}</span>
+    <span role="cell" class="num">${count(session.input_tokens)}</span>
+    <span role="cell" class="num">${count(session.output_tokens)}</span>
+    <span role="cell" class="num">${duration(session.seconds)}</span>
     <span role="cell" class="c-outcome"><${Outcome} value=${session.outcome} failed=${session.failed} />${session.failed > 1 && html` <${Badge} kind="bad" title="turns that were not answered">${session.failed} failed<//>`}</span>
   </div>`;
 }
@@ -138,7 +139,7 @@ function useRowHeight() {
     query.addEventListener("change", change);
     return () => query.removeEventListener("change", change);
   }, []);
-  return narrow ? 58 : 32;
+  return narrow ? 68 : 32;
 }
 
 function moveFocus(event) {

@@ -1,7 +1,7 @@
 // One turn: what was asked, what the model wrote, what the client got, attempts, changes since the turn before, replay.
 import { html, useMemo, useState } from "console/lib/html.js";
 import { bytes, count, duration, pretty, visible, when } from "console/lib/format.js";
-import { Badge, CopyButton, Facts, Legend, Loading, Note, Segments, Tabs, TextBlock, useData } from "console/lib/parts.js";
+import { Badge, Facts, Legend, Loading, Note, Segments, Tabs, TextBlock, useData } from "console/lib/parts.js";
 import { commonPrefix } from "console/lib/diff.js";
 import { DiffView } from "console/lib/diff_view.js";
 import { Replay } from "console/views/replay.js";
@@ -136,9 +136,13 @@ function Attempts({ turn, summary }) {
 
 // -- changes since the turn before --------------------------------------------------------------------------------------
 
-function Changes({ turn, summary, before, source }) {
+function Changes(props) {
+  if (!props.before) return html`<p class="empty">This is the first turn: there is nothing to compare it with.</p>`;
+  return html`<${Comparison} ...${props} />`;
+}
+
+function Comparison({ turn, summary, before, source }) {
   const [which, setWhich] = useState("upstream");
-  if (!before) return html`<p class="empty">This is the first turn: there is nothing to compare it with.</p>`;
   const [earlier, error] = useData((signal) => source.turn(before.id, signal), [before.id]);
   if (error) return html`<${Note} kind="bad">${error.message}<//>`;
   if (!earlier) return html`<${Loading} />`;
@@ -152,7 +156,7 @@ function Changes({ turn, summary, before, source }) {
       <button aria-pressed=${which === "client"} onClick=${() => setWhich("client")}>Client requests</button>
     </div>
     <p class="cache-line">${old === now ? "The two requests are the same." : html`The first byte that differs is byte <b>${offset.toLocaleString("en")}</b> of ${new Blob([now]).size.toLocaleString("en")}.`}
-      ${summary.stable_bytes !== null && summary.prompt_bytes > 0 && html` Of the prompt, the first <b>${summary.stable_bytes.toLocaleString("en")}</b> of ${summary.prompt_bytes.toLocaleString("en")} bytes are the same as in the request before, so an upstream can take as much from its cache.`}</p>
+      ${summary.stable_bytes !== null && summary.prompt_bytes > 0 && html` Of the prompt, the first <b>${summary.stable_bytes.toLocaleString("en")}</b> of ${summary.prompt_bytes.toLocaleString("en")} bytes are the same as in the ${summary.attempts?.length > 1 ? "attempt" : "request"} before, so an upstream can take as much from its cache.`}</p>
     ${summary.unstable_at && html`<${Note} kind="warn">The prompt cache is broken at <code>${visible(summary.unstable_at)}</code>, byte ${summary.stable_bytes.toLocaleString("en")}: everything behind it is read again.<//>`}
     ${old !== now && html`<pre class="code wrap around" tabindex="0" role="region" aria-label="Around the first difference"><span class="quiet">${visible(old.slice(Math.max(0, same - 120), same))}</span><ins>${visible(now.slice(same, same + 120))}</ins></pre>`}
     <${DiffView} before=${pretty(old)} after=${pretty(now)} label="Changes since the turn before" />
