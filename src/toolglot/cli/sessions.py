@@ -50,8 +50,8 @@ def add(commands: Commands) -> None:
     export = actions.add_parser(
         "export",
         help="write one session to a file",
-        description="Write a session with all its turns to one HTML file, for a bug report. Keys are redacted; texts are"
-        " in it only if they were recorded (store.bodies).",
+        description="Write a session with all its turns to one HTML file, for a bug report. Keys are redacted; texts"
+        " are in it only if they were recorded (store.bodies).",
     )
     export.add_argument("id", metavar="ID", help="the id of the session")
     export.add_argument(

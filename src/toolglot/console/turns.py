@@ -76,12 +76,15 @@ def describe_turn(row: RecordRow, settings: Settings) -> dict[str, object]:
     wire = all_wires().get(row.wire)
     conversation = decode_conversation(wire, row.bodies.get("request", b""), row.model)
     sent = list_sent(bodies)
+    events = list(decode_answer(wire, bodies.get("answer", ""), trace.client, stream=bool(record["stream"])))
+    if record["mode"] == "relay":  # its bytes passed unread: the client got what the model wrote
+        bodies.setdefault("model", "".join(str(event["text"]) for event in events if event["kind"] == "text"))
     return turn | {
         "request": bodies.get("request", ""),
         "answer": bodies.get("answer", ""),
         "reasoning": bodies.get("reasoning", ""),
         "attempts": list(list_attempts(bodies, sent, trace, read_with(conversation, record, settings))),
-        "events": list(decode_answer(wire, bodies.get("answer", ""), trace.client, stream=bool(record["stream"]))),
+        "events": events,
         "pieces": trace.upstream,
         "tools": [tool.name for tool in conversation.tools],
     }

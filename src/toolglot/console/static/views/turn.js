@@ -1,7 +1,7 @@
 // One turn: what was asked, what the model wrote, what the client got, attempts, changes since the turn before, replay.
 import { html, useMemo, useState } from "console/lib/html.js";
 import { bytes, count, duration, pretty, visible, when } from "console/lib/format.js";
-import { Badge, Facts, Legend, Loading, Note, Segments, Tabs, TextBlock, useData } from "console/lib/parts.js";
+import { Badge, Facts, Legend, Loading, LongText, Note, Segments, Tabs, TextBlock, useData } from "console/lib/parts.js";
 import { commonPrefix } from "console/lib/diff.js";
 import { DiffView } from "console/lib/diff_view.js";
 import { Replay } from "console/views/replay.js";
@@ -70,7 +70,7 @@ function Answer({ turn }) {
     <section aria-label="The model's own text"><h3>Model wrote</h3><${Legend} />
       ${turn.reasoning && html`<details class="reasoning" open><summary>Reasoning (${count(turn.reasoning.length)} characters)</summary><${TextBlock} text=${turn.reasoning} format=${false} label="reasoning" /></details>`}
       ${hasText ? html`<${Segments} segments=${segments} label="The model's own text" />`
-        : html`<p class="quiet">${turn.record.mode === "relay" ? "Relayed: the bytes passed unread, so the text is what the client received." : turn.record.calls ? "No text: the model made native calls only." : "The model wrote no text."}</p>`}
+        : html`<p class="quiet">${turn.record.calls ? "No text: the model made native calls only." : "The model wrote no text."}</p>`}
       <${Pieces} turn=${turn} />
     </section>
     <section aria-label="What the client received"><h3>Client received</h3><${Events} turn=${turn} /></section>
@@ -90,7 +90,7 @@ function Events({ turn }) {
     <ol class="events">${events.slice(0, limit).map((event) => html`<li class=${`event ${event.kind}`}>
       <span class="event-time">${event.time === null ? "" : duration(event.time / 1000)}</span>
       <span class="event-kind">${KIND_NAMES[event.kind] ?? event.kind}</span>
-      <span class="event-text">${visible(event.kind === "arguments" && joined ? pretty(event.text) : event.text.slice(0, 20_000))}</span></li>`)}</ol>
+      <span class="event-text"><${LongText} text=${event.kind === "arguments" && joined ? pretty(event.text) : event.text} /></span></li>`)}</ol>
     ${events.length > limit && html`<button class="more" onClick=${() => setLimit(limit + 2000)}>Show more (${count(events.length - limit)} events are not shown)</button>`}`;
 }
 
