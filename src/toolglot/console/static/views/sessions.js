@@ -21,6 +21,11 @@ function SessionsView() {
   const [total, setTotal] = useState(null);
   const [fresh, setFresh] = useState(() => new Set());
   const pages = useRef(new Map());
+  const shownFilter = useRef(filter);
+  if (shownFilter.current !== filter) {
+    shownFilter.current = filter;
+    pages.current = new Map();
+  }
   const range = useRef([0, 50]);
   const [, redraw] = useState(0);
   const rowHeight = useRowHeight();
@@ -47,10 +52,7 @@ function SessionsView() {
     range.current = [first, last];
     for (let page = Math.floor(first / PAGE); page * PAGE < Math.max(last, 1); page += 1) load(page);
   };
-  useEffect(() => {
-    pages.current = new Map();
-    need(0, 50);
-  }, [filter]);
+  useEffect(() => need(0, 50), [filter]);
   useEffect(() => {
     const refresh = (sessions) => {
       const [first, last] = range.current, kept = new Map();
@@ -78,7 +80,7 @@ function SessionsView() {
     </div>
     ${error && html`<${Note} kind="bad">${error.message}<//>`}
     <${OpenRequests} open=${open} />
-    ${total === 0 && !error ? html`<${Empty} filtered=${filter.text || filter.outcome || filter.troubled} />` : html`<${VirtualList} total=${total ?? 0} rowHeight=${rowHeight} need=${need} label="Sessions, most recently used first" header=${header}
+    ${total === 0 && !error ? html`<${Empty} filtered=${filter.text || filter.outcome || filter.troubled} />` : html`<${VirtualList} key=${JSON.stringify(filter)} total=${total ?? 0} rowHeight=${rowHeight} need=${need} label="Sessions, most recently used first" header=${header}
       renderRow=${(at, style) => html`<${SessionRow} key=${row(at)?.id ?? `row-${at}`} session=${row(at)} at=${at} style=${style} isFresh=${fresh.has(row(at)?.id)} />`} />`}
   </section>`;
 }

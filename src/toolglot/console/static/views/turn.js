@@ -127,7 +127,7 @@ function Attempts({ turn, summary }) {
     const record = summary.attempts[at];
     return html`<section class="attempt" aria-label=${`Attempt ${at + 1}`}>
       <h3>Attempt ${at + 1} ${record?.error ? html`<${Badge} kind="bad">${visible(record.error)}<//>` : html`<${Badge} kind="good">accepted<//>`} <span class="quiet num">${duration(record?.duration)}</span></h3>
-      ${attempt.feedback.length > 0 && html`<details open><summary>Feedback that it was sent</summary>${attempt.feedback.map((message) => html`<p class="role">${message.role}</p><${TextBlock} text=${message.text} format=${false} label="feedback" />`)}</details>`}
+      ${attempt.feedback.length > 0 && html`<details open><summary>Feedback that it was sent</summary>${attempt.feedback.map((message) => html`<${TextBlock} text=${message.text} format=${false} label=${message.role === "assistant" ? "its own answer, repeated" : "feedback"} />`)}</details>`}
       ${attempt.segments.length ? html`<${Segments} segments=${attempt.segments} label=${`Text of attempt ${at + 1}`} />` : html`<p class="quiet">No text.</p>`}
       <details><summary>Request (${bytes(attempt.request.length)})</summary><${TextBlock} text=${attempt.request} label=${`request of attempt ${at + 1}`} /></details>
     </section>`;
