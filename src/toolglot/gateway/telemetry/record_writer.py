@@ -33,6 +33,7 @@ from toolglot.gateway.sessions.turns import SessionTurn
 from toolglot.gateway.telemetry.metrics import Metrics
 from toolglot.gateway.telemetry.record import Record
 from toolglot.gateway.telemetry.recorder import BODY_LENGTH, RequestRecorder
+from toolglot.gateway.telemetry.trace import Trace
 from toolglot.store.interface import OK, RecordRow, Store, TurnCounts
 
 RECORD_ID: Final = re.compile("rec_[0-9a-f]{30}")
@@ -87,6 +88,7 @@ class QueuedRecord(msgspec.Struct, frozen=True):
     bodies: Mapping[str, bytes]
     size: int
     turn: SessionTurn | None = None
+    trace: Trace | None = None
 
 
 class RecordWriter:
@@ -141,8 +143,9 @@ class RecordWriter:
             self._drop(QUEUE_FULL)
         else:
             turn = None if record.session else recorder.turn
+            trace = recorder.trace if bodies else None
             entry = QueuedRecord(
-                self._next_id(), record, recorder.owner, recorder.time, recorder.key, bodies, size, turn
+                self._next_id(), record, recorder.owner, recorder.time, recorder.key, bodies, size, turn, trace
             )
             self._queue.append(entry)
             self._queued_bytes += size
@@ -343,6 +346,7 @@ class RecordWriter:
         record = queued.record
         known = [text for text in (*self._secrets, queued.key) if len(text) >= SECRET_LENGTH]
         known += [escaped for text in known if (escaped := json.dumps(text)[1:-1]) != text]
+        bodies = {kind: self._redact_body(kind, data, record, known) for kind, data in queued.bodies.items()}
         return RecordRow(
             id=queued.id,
             request_id=mask(record.request_id, known),
@@ -355,14 +359,12 @@ class RecordWriter:
             status=record.status,
             outcome=record.outcome,
             data=encode_record(record, known),
-            bodies={kind: self._redact_body(kind, data, record, known) for kind, data in queued.bodies.items()},
+            bodies={**bodies, **write_trace(queued.trace)},
             client=mask(record.client or record.agent, known),
             counts=None if record.replay_of else count_turn(record),
         )
 
     def _redact_body(self, kind: str, data: bytes, record: Record, known: Sequence[str]) -> bytes:
-        if kind == "trace":  # numbers only
-            return data
         text = data.decode("utf-8", "replace")
         if kind in ("model", "reasoning"):
             text = redact(text, known)
@@ -384,6 +386,11 @@ def has_problem(record: Record) -> bool:
     """Whether a request failed, or a call of its answer was repaired, rejected or missed."""
     missed = any(NEAR_MISS in ends for ends in record.outcomes.values())
     return record.outcome != OK or bool(record.rejected or record.repairs) or missed
+
+
+def write_trace(trace: Trace | None) -> dict[str, bytes]:
+    """The body that holds a trace, which is numbers only."""
+    return {} if trace is None or trace.is_empty else {"trace": trace.encode()}
 
 
 def count_turn(record: Record) -> TurnCounts:
