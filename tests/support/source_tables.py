@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from toolglot.core.error_guide import SOURCES, find_status, load_guide, show_example
+
 PACKAGE = "toolglot"
 
 
@@ -137,3 +139,17 @@ def client_table(root: Path) -> str:
             f"| `{agent.name}` ({agent.title}) | {files or 'printed'} | `{agent.wire}` | {agent.tested or '-'} |\n"
         )
     return "".join(rows)
+
+
+def error_pages(root: Path) -> str:
+    """The entries of the guide to errors, by their source."""
+    lines: list[str] = []
+    for source, meaning in SOURCES.items():
+        entries = [entry for entry in load_guide().values() if entry.source is source]
+        lines += ["", f"## Errors of the {source}", "", meaning, "", "| code | status | next | |", "|---|---|---|---|"]
+        lines += [f"| [{one.code}](#{one.code}) | {find_status(one)} | {one.actor} | {one.step} |" for one in entries]
+        for entry in entries:
+            lines += ["", f"### {entry.code}", "", entry.cause, ""]
+            lines += [f"- HTTP status: {find_status(entry)}", f"- Next ({entry.actor}): {entry.step}"]
+            lines += ["", "```text", show_example(entry), "```"]
+    return "\n".join(lines) + "\n\n"

@@ -14,6 +14,7 @@ from time import time
 from typing import Any
 
 import pytest
+from support.error_texts import what_failed
 from support.line import open_exchange, path_of
 from support.wiring import ANSWERS, new_ids
 
@@ -144,7 +145,7 @@ def view_answer(events: list[Event]) -> dict[str, Any]:
         "thought": "".join(event.text for event in events if isinstance(event, ReasoningDelta)),
         "calls": [(named[e.index], json.loads(arguments[e.index])) for e in events if isinstance(e, CallEnded)],
         "finish": last.reason if isinstance(last, Finished) else "",
-        "failure": last.message if isinstance(last, Failed) else "",
+        "failure": last.message.partition(" (upstream '")[0] if isinstance(last, Failed) else "",
         "usage": last.usage if isinstance(last, Finished) else None,
     }
 
@@ -194,7 +195,7 @@ def check_answer(payload: dict[str, Any], name: str, client: str, upstream: str)
 def test_an_error_is_encoded_in_every_wire(client: str) -> None:
     wire = all_wires()[client]
     error = wire.decode_error(429, wire.encode_error(ToolglotError("slow down")))
-    assert (error.status, error.message) == (429, "slow down")
+    assert (error.status, what_failed(error.message)) == (429, "slow down.")
 
 
 @pytest.mark.parametrize("name", WIRES)

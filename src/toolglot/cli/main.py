@@ -22,6 +22,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "serve": "toolglot.cli.serve",
     "setup": "toolglot.cli.setup",
     "doctor": "toolglot.cli.doctor",
+    "errors": "toolglot.cli.errors",
     "explain": "toolglot.cli.explain",
     "probe": "toolglot.cli.probe",
     "report": "toolglot.cli.report",
@@ -42,6 +43,7 @@ examples:
   toolglot serve --base-url http://127.0.0.1:8080/v1
   toolglot setup claude
   toolglot doctor
+  toolglot errors upstream_key_refused
   toolglot explain request.json --base-url http://127.0.0.1:8080/v1 --ask
   toolglot probe --base-url http://127.0.0.1:8080/v1 --model qwen3-coder
   toolglot report requests.log

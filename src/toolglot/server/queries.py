@@ -29,10 +29,9 @@ RECORD_FILTERS: Final = ("limit", "before", "model", "session", "outcome")
 SESSION_FILTERS: Final = ("limit", "before")
 KEY_PARAMETER: Final = "key"
 """Any request may present its client key as this parameter."""
-NO_STORE: Final = (
-    "This gateway has no store, so there are no records and sessions. Set store.url (TOOLGLOT_STORE_URL), and"
-    " server.state_dir if that is 'none'."
-)
+NO_STORE: Final = "This gateway has no store, so there are no records and sessions."
+SET_STORE: Final = "set store.url (TOOLGLOT_STORE_URL), and server.state_dir if that is 'none'."
+NO_ROW: Final = "take an id from the list: GET /v1/records or GET /v1/sessions."
 
 Handler = Callable[[Request], Awaitable[Response | None]]
 DeleteChats = Callable[[Sequence[Chat]], Awaitable[None]]
@@ -125,7 +124,7 @@ class Queries:
         """The store, with the records of all requests that have ended. Raises: UnknownPathError if there is no store,
         StoreError if it is unavailable."""
         if self.writer is None:
-            raise UnknownPathError(NO_STORE)
+            raise UnknownPathError(NO_STORE, step=SET_STORE)
         await self.writer.flush()
         if self.writer.problem:
             raise StoreError(f"The store is unavailable: {self.writer.problem}")
@@ -154,7 +153,7 @@ def read_id(request: Request) -> str:
     read_parameters(request.query, ())
     given = request.path_params["id"]
     if not is_plain(given):
-        raise UnknownPathError("There is nothing with that id.")
+        raise UnknownPathError("There is nothing with that id.", step=NO_ROW)
     return given
 
 
@@ -163,7 +162,7 @@ def is_plain(text: str) -> bool:
 
 
 def unknown(what: str, given: str) -> UnknownPathError:
-    return UnknownPathError(f"There is no {what} {given[:100]!r}.")
+    return UnknownPathError(f"There is no {what} {given[:100]!r}.", step=NO_ROW)
 
 
 def make_list(rows: Sequence[Row], limit: int, describe: Callable[[Row], dict[str, Any]]) -> dict[str, Any]:

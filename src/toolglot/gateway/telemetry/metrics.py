@@ -37,7 +37,7 @@ def _list_codes(kind: type[ToolglotError]) -> Iterator[str]:
 OWN_FAILURES: Final = (
     "rehearsal_failed refused_call content_filter empty_answer forbidden_call malformed_call truncated_call"
     " upstream_closed upstream_invalid malformed_function_call unexpected_tool_call too_many_tool_calls"
-    " malformed_response"
+    " malformed_response parameter_too_large upstream_key_refused upstream_key_missing client_key_refused"
 )
 UPSTREAM_FAILURES: Final = (
     "api_error authentication_error bad_request billing_error conflict_error content_filter context_length_exceeded"
