@@ -205,10 +205,10 @@ def test_a_wire_is_one_record_named_like_its_package(name: str) -> None:
     assert wire.base_path == {"gemini": "/v1beta", "ollama": "/api"}.get(name, "/v1")
 
 
-FILES = {"request_decoder", "request_encoder", "response_decoder", "response_encoder", "errors"}
+FILES = {"request_decoder", "request_encoder", "response_decoder", "response_encoder", "errors", "schemas"}
 
 
-@pytest.mark.parametrize("name", WIRES)
+@pytest.mark.parametrize("name", client_wires())
 def test_every_wire_has_the_same_files(name: str) -> None:
     assert FILES <= {file.stem for file in (Path(wires.__path__[0]) / name).glob("*.py")}
 

@@ -21,6 +21,7 @@ import msgspec
 import toolglot
 from toolglot.config import ClientKeys, Settings, Upstream
 from toolglot.config.keys import REFUSED_OWNER
+from toolglot.config.upstream_errors import KEY_STATUSES
 from toolglot.core import offload
 from toolglot.core.errors import (
     AuthenticationError,
@@ -100,6 +101,7 @@ class Gateway:
         self.models = Models(settings, self.pool, self.chats, self.upstream_headers)
         self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=True)
         self.draining = False
+        self.api_descriptions: dict[bool, bytes] = {}
         self.queries = Queries(telemetry.writer, self.access.visible_owner)
         self.queries.delete_chats = self.chats.delete_chats
         self.router = self.build_router()
@@ -116,11 +118,12 @@ class Gateway:
             router.add("GET", prefix + "/models/{name:.+}", (self.require_key(self.models.show_model), DEFAULT_WIRE))
         for method, path, answer in self.queries.routes():
             router.add(method, path, (self.require_key(answer), DEFAULT_WIRE))
+        router.add("GET", "/openapi.json", (self.require_origin(self.show_api), DEFAULT_WIRE))
         router.add("GET", "/metrics", (self.require_key(self.show_metrics), DEFAULT_WIRE))
         for path in ("/", "/health", "/health/liveliness", "/health/liveness"):
             router.add("GET", path, (self.require_origin(self.show_health), DEFAULT_WIRE))
         router.add("GET", "/health/readiness", (self.require_origin(self.show_readiness), DEFAULT_WIRE))
-        for path, (_, wire) in router.list_paths():
+        for path, wire in {path: wire for _, path, (_, wire) in router.list_routes()}.items():
             router.add(ANY_METHOD, path, (self.require_key(self.refuse_method), wire))
         for wire in client_wires().values():
             if wire.own_prefix:
@@ -181,6 +184,8 @@ class Gateway:
             headers["allow"] = ", ".join(error.allowed)
         if isinstance(error, AuthenticationError):
             headers["www-authenticate"] = "Bearer"
+        if error.status in KEY_STATUSES:  # no retry makes a key right, and agents retry for minutes
+            headers["x-should-retry"] = "false"
         return Response(wire.encode_error(error), error.status, headers)
 
     def require_key(self, answer: Answer) -> Answer:
@@ -374,6 +379,16 @@ class Gateway:
         from toolglot.gateway.telemetry.prometheus import CONTENT_TYPE, render
 
         return Response(render(self.telemetry.metrics), content_type=CONTENT_TYPE)
+
+    async def show_api(self, request: Request) -> Response:
+        """The description of the HTTP API. It needs no key: it names endpoints, neither models nor upstreams."""
+        required = self.access.keys.required
+        if required not in self.api_descriptions:
+            from toolglot.server.openapi import describe_api
+
+            routes = [(method, path, wire) for method, path, (_, wire) in self.router.list_routes()]
+            self.api_descriptions[required] = msgspec.json.encode(describe_api(routes, keys_required=required))
+        return Response(self.api_descriptions[required])
 
     async def refuse_path(self, request: Request) -> Response:
         raise UnknownPathError(f"{request.method[:20]} {request.path[:200]} is not served here.")

@@ -22,6 +22,7 @@ from toolglot.wires import all_wires
 
 LIST_SECONDS: Final = 3.0
 """Seconds that an error waits for the list of models that it names."""
+LONG_AGO: Final = "1970-01-01T00:00:00Z"
 MakeHeaders = Callable[[Upstream, str, str], dict[str, str]]
 
 
@@ -38,7 +39,9 @@ class Models:
     # -- endpoints -----------------------------------------------------------------------------------------------------
 
     async def list_models(self, request: Request) -> Response:
-        return Response(msgspec.json.encode({"object": "list", "data": await self.collect(request)}))
+        models = await self.collect(request)
+        ends = {"first_id": models[0]["id"], "last_id": models[-1]["id"]} if models else {}
+        return Response(msgspec.json.encode({"object": "list", "data": models, "has_more": False, **ends}))
 
     async def show_model(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -114,4 +117,6 @@ def is_unknown_model(error: ToolglotError) -> bool:
 
 
 def describe_model(name: str, owner: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": owner}
+    """A model in the forms of OpenAI and of Anthropic at once: both ask for the same path."""
+    openai = {"id": name, "object": "model", "created": 0, "owned_by": owner}
+    return {**openai, "type": "model", "display_name": name, "created_at": LONG_AGO}

@@ -11,6 +11,7 @@ With client keys, a key sees only its own rows: those of others do not exist for
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -25,6 +26,8 @@ from toolglot.store.interface import OUTCOMES, Chat, RecordQuery, RecordRow, Ses
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 500
 MAX_TEXT: Final = 500
+PLAIN: Final = re.compile(rf"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{{0,{MAX_TEXT}}}")
+"""What a parameter can be: no store takes control characters and lone surrogates."""
 RECORD_FILTERS: Final = ("limit", "before", "model", "session", "outcome")
 SESSION_FILTERS: Final = ("limit", "before")
 KEY_PARAMETER: Final = "key"
@@ -137,7 +140,7 @@ def read_parameters(query: Mapping[str, str], known: Sequence[str]) -> dict[str,
         if name not in (*known, KEY_PARAMETER):
             raise RequestError(f"Unknown parameter {name[:100]!a}; known are {', '.join(known)}.")
         if name != KEY_PARAMETER and not is_plain(value):
-            raise RequestError(f"{name} must be printable text of at most {MAX_TEXT} characters.", name)
+            raise RequestError(f"{name} must have at most {MAX_TEXT} characters, and no control characters.", name)
     return {name: value for name, value in query.items() if value and name != KEY_PARAMETER}
 
 
@@ -158,7 +161,7 @@ def read_id(request: Request) -> str:
 
 
 def is_plain(text: str) -> bool:
-    return len(text) <= MAX_TEXT and text.isprintable()
+    return PLAIN.fullmatch(text) is not None
 
 
 def unknown(what: str, given: str) -> UnknownPathError:

@@ -50,12 +50,9 @@ class Router(dict[tuple[str, str], tuple[Target, Mapping[str, str]]]):
                     return target, fit.groupdict()
         raise LookupError(path)
 
-    def list_paths(self) -> list[tuple[str, Target]]:
-        """The paths of all routes, each with the target of its first route."""
-        found: dict[str, Target] = {}
-        for _, path, target in self._routes:
-            found.setdefault(path, target)
-        return list(found.items())
+    def list_routes(self) -> list[tuple[str, str, Target]]:
+        """Method, path and target of all routes for one method and certain paths."""
+        return [route for route in self._routes if route[0] != ANY_METHOD and not route[1].startswith("{")]
 
     def list_methods(self, path: str) -> list[str]:
         """The methods that a path takes, in order; ``ANY_METHOD`` does not count."""
