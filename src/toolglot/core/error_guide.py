@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
@@ -23,6 +24,7 @@ from msgspec import Struct, convert
 from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamPlace, UpstreamResponseError
 from toolglot.core.events import Failed
 
+_REFERENCE: Final = re.compile(r"\[toolglot errors ([a-z_]{1,40})\]\Z")
 SENTENCE_ENDS: Final = (".", "!", "?")
 GUIDE_FILE: Final = Path(__file__).with_suffix(".toml")
 
@@ -128,10 +130,18 @@ def make_failure(kind: str, message: str) -> Failed:
     return Failed(kind, explain_failure(Failed(kind, message)))
 
 
+def find_reference(message: str) -> str:
+    """The code that a text for a client ends with; empty if there is none. The upstream may be another toolglot."""
+    found = _REFERENCE.search(message)
+    return found[1] if found else ""
+
+
 def _join(message: str, place: UpstreamPlace | None, status: int, advice: str) -> str:
+    if find_reference(message):  # what the next gateway advises is nearer to the cause
+        advice = ""
     if place is None or place.address in message:
-        return f"{message}{'' if message.endswith(SENTENCE_ENDS) else '.'} {advice}"
-    return f"{message} ({place}{f', status {status}' if status else ''}) {advice}"
+        return f"{message}{'' if message.endswith(SENTENCE_ENDS) or not advice else '.'} {advice}".rstrip()
+    return f"{message} ({place}{f', status {status}' if status else ''}) {advice}".rstrip()
 
 
 def list_classes(kind: type[ToolglotError] = ToolglotError) -> list[type[ToolglotError]]:

@@ -11,7 +11,8 @@ import re
 
 from toolglot.config.upstream_errors import KEY_STATUSES, explain_refused_key
 from toolglot.core import offload
-from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseError
+from toolglot.core.error_guide import find_reference
+from toolglot.core.errors import AuthenticationError, ToolglotError, UpstreamError, UpstreamResponseError
 from toolglot.core.redaction import redact, redact_code
 from toolglot.gateway import response_pipeline as answers
 from toolglot.gateway.exchange import Exchange
@@ -97,7 +98,8 @@ class Responder:
         """The error without secrets, and with what this gateway knows about it."""
         upstream, secrets = self.exchange.route.upstream, self.exchange.secrets
         error.place = upstream.place
-        if error.status in KEY_STATUSES and self.exchange.upstream_wire.chat is None:
+        known = find_reference(error.message) not in ("", AuthenticationError.code)  # by another toolglot behind it
+        if error.status in KEY_STATUSES and self.exchange.upstream_wire.chat is None and not known:
             explain_refused_key(error, upstream, sent_client_key=self.sent_client_key)
         if CONTEXT_EXCEEDED.search(f"{error.kind} {error.message}"):
             self.recorder.notes.append("the request is larger than the context of the model")
