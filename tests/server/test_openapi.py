@@ -24,6 +24,8 @@ from toolglot.wires import client_wires
 
 KEY = "sk-client-key-1"
 EXAMPLES = 8
+PATIENCE = 60
+"""Seconds for a response: the server runs in the same process as what makes the examples."""
 ALIASES = r"^(?!/v1)(?:/models|/messages|/responses|/chat/)|^/v1/models/\{model\}|^/health/live|^/$"
 """Other paths of the same endpoints; trying them again would take time and find nothing new."""
 
@@ -55,7 +57,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWar
 @OWN.parametrize()
 @EACH
 def test_the_gateway_does_what_it_describes(case: schemathesis.Case[Any], server: Gate) -> None:
-    case.call_and_validate(base_url=server.address, headers={"Authorization": f"Bearer {KEY}"})
+    case.call_and_validate(base_url=server.address, headers={"Authorization": f"Bearer {KEY}"}, timeout=PATIENCE)
 
 
 @CLIENTS.parametrize()
@@ -65,7 +67,7 @@ def test_the_gateway_answers_clients_as_it_describes(case: schemathesis.Case[Any
     responses of these endpoints are judged. ``test_requests_that_a_schema_excludes_are_refused`` tries the requests."""
     excluded = [positive_data_acceptance, negative_data_rejection]
     case.call_and_validate(
-        base_url=server.address, headers={"Authorization": f"Bearer {KEY}"}, excluded_checks=excluded
+        base_url=server.address, headers={"Authorization": f"Bearer {KEY}"}, excluded_checks=excluded, timeout=PATIENCE
     )
 
 

@@ -60,7 +60,7 @@ from toolglot.wires.json_fields import find_field
 from toolglot.wires.protocol import ExtraEndpoint, Wire
 
 INTERNAL_ERROR = "Something went wrong in the gateway."
-TOO_DEEP = "check that the upstream is right; no model answers like this."
+TOO_DEEP = "let the operator check that the upstream is right; no model answers like this."
 TOKEN_LENGTH = 24
 TOKENS_AT_ONCE = 256
 DOUBLED_PREFIX = re.compile(r"^(?:/v1)+(?=/(?:v1|v1beta|api)/)")

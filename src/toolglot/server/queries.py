@@ -33,7 +33,7 @@ SESSION_FILTERS: Final = ("limit", "before")
 KEY_PARAMETER: Final = "key"
 """Any request may present its client key as this parameter."""
 NO_STORE: Final = "This gateway has no store, so there are no records and sessions."
-SET_STORE: Final = "set store.url (TOOLGLOT_STORE_URL), and server.state_dir if that is 'none'."
+SET_STORE: Final = "let the operator set store.url (TOOLGLOT_STORE_URL), and server.state_dir if that is 'none'."
 NO_ROW: Final = "take an id from the list: GET /v1/records or GET /v1/sessions."
 
 Handler = Callable[[Request], Awaitable[Response | None]]

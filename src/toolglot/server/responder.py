@@ -26,11 +26,11 @@ FORWARDED_VALUE = re.compile(r"\d{1,12}(?:\.\d{1,6})?|\w{3}, \d\d \w{3} \d{4} \d
 FORWARDED_HEADERS = ("retry-after", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests")
 CONTEXT_EXCEEDED = re.compile(r"context[ _](?:size|length|window)|maximum context", re.IGNORECASE)
 """Found in the errors of servers for a request that exceeds the context window."""
-MOVED = "set base_url of the upstream to its new address; redirects are not followed."
+MOVED = "let the operator set base_url of the upstream to its new address; redirects are not followed."
 CONTEXT_CODE = "context_length_exceeded"
 MODEL_TOO_SMALL = (
-    "this model is too small for such a request, as agents make them: start the gateway in front of a larger one"
-    " ('toolglot serve --base-url ...')."
+    "this model is too small for such a request, as agents make them; let the operator start the gateway in front of a"
+    " larger one ('toolglot serve --base-url ...')."
 )
 STREAM_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
