@@ -101,6 +101,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "server.traces": ("otlp", "otlp"),
     "server.default_model": ("coder", "coder"),
     "server.start_checks": ("false", False),
+    "server.unknown_model": ("only_model", "only_model"),
     "server.state_dir": ("none", "none"),
     "tool_calling.enabled": ("off", False),
     "tool_calling.auto_detect": ("0", False),
@@ -360,9 +361,21 @@ def test_an_unknown_name_is_a_404_that_lists_the_known_ones(tmp_path: Path) -> N
     with pytest.raises(UnknownModelError) as caught:
         load({}, {}, path).model_for("three")
     assert (caught.value.status, caught.value.code) == (404, "model_not_found")
-    assert caught.value.message == "there is no model 'three' here; known are: one, two"
+    assert caught.value.message == "There is no model 'three' here; known are: one, two."
     with pytest.raises(UnknownModelError, match="no model is configured"):
         Settings().model_for("x")
+
+
+def test_an_unknown_name_can_go_to_the_only_model(tmp_path: Path) -> None:
+    one = "[[upstream]]\nbase_url='http://a'\n[[model]]\nname='coder'\nmodel='qwen'"
+    settings = load({"unknown_model": "only_model"}, {}, toml(tmp_path, one))
+    model, upstream = settings.model_for("gpt-5")
+    assert (model.name, model.model, upstream.base_url) == ("gpt-5", "qwen", "http://a")
+    with pytest.raises(UnknownModelError, match="known are: coder"):
+        load({}, {}, toml(tmp_path, one)).model_for("gpt-5")
+    two = toml(tmp_path, one + "\n[[model]]\nname='other'")
+    with pytest.raises(UnknownModelError, match="known are: coder, other"):
+        load({"unknown_model": "only_model"}, {}, two).model_for("gpt-5")
 
 
 def test_an_endless_name_is_no_client() -> None:
@@ -374,7 +387,7 @@ def test_an_endless_name_is_no_client() -> None:
 
 def test_many_names_are_not_all_listed() -> None:
     settings = Settings(models=tuple(ModelSettings(name=f"m{number}") for number in range(50)))
-    with pytest.raises(UnknownModelError, match=r"m19 and 30 more$"):
+    with pytest.raises(UnknownModelError, match=r"m9 and 40 more.$"):
         settings.model_for("x")
 
 
@@ -452,7 +465,7 @@ def test_aliases_in_a_file_and_the_address_in_the_environment(tmp_path: Path) ->
 def test_an_upstream_can_be_added_afterwards(tmp_path: Path) -> None:
     path = toml(tmp_path, "[[model]]\nname = 'tiny'\nmodel = 'smollm2'")
     settings = load({}, {}, path)
-    with pytest.raises(UnknownModelError, match="no upstream is configured"):
+    with pytest.raises(UnknownModelError, match="No upstream is configured"):
         settings.model_for("tiny")
     local = settings.answered_by(Upstream("local", "http://127.0.0.1:1"), ModelSettings(model="smollm2", mode="text"))
     for asked in ("tiny", "other"):

@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "setup": "toolglot.cli.setup",
     "run": "toolglot.cli.run",
     "doctor": "toolglot.cli.doctor",
+    "errors": "toolglot.cli.errors",
     "explain": "toolglot.cli.explain",
     "probe": "toolglot.cli.probe",
     "report": "toolglot.cli.report",
@@ -48,6 +49,7 @@ examples:
   toolglot setup claude
   toolglot run claude --base-url http://127.0.0.1:8080/v1
   toolglot doctor
+  toolglot errors upstream_key_refused
   toolglot explain request.json --base-url http://127.0.0.1:8080/v1 --ask
   toolglot probe --base-url http://127.0.0.1:8080/v1 --model qwen3-coder
   toolglot report requests.log
