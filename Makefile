@@ -17,8 +17,9 @@ PACKAGES := $(CLIENTS)/node_modules/.installed
 
 .PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
-run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured
-	$(BIN)/toolglot serve
+# MODEL=qwen2.5-coder-1.5b runs another model, MODEL=FILE.gguf any in that format
+run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured; MODEL=...
+	$(BIN)/toolglot serve $(if $(MODEL),--embedded '$(MODEL)')
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null \

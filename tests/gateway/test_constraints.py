@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.embedded import ask, needs_model
+from support.embedded import KEY, ask, needs_model, start_model
 from support.gateway import gateway, run
 from support.line import Line
 
@@ -254,7 +254,7 @@ def test_vendors_with_strict_tools_have_a_rule() -> None:
 
 @pytest.fixture(scope="module")
 def embedded() -> Iterator[local.EmbeddedModel]:
-    with local.start() as running:
+    with start_model() as running:
         yield running
 
 
@@ -272,7 +272,7 @@ def test_a_real_model_is_held_to_it(embedded: local.EmbeddedModel) -> None:
     }
 
     async def test() -> None:
-        async with gateway(base_url=embedded.base_url, dialect="hermes", mode="auto") as gate:
+        async with gateway(base_url=embedded.base_url, api_key=KEY, dialect="hermes", mode="auto") as gate:
             answer = await gate.ask(body)
             [made] = answer.message["tool_calls"]
             assert made["function"]["name"] == "read" and "path" in json.loads(made["function"]["arguments"])

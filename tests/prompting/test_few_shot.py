@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from support.embedded import ask, needs_model
+from support.embedded import ask, needs_model, start_model
 
 from toolglot import read
 from toolglot.core.conversation import (
@@ -21,7 +21,6 @@ from toolglot.core.conversation import (
     ToolResult,
 )
 from toolglot.prompting.few_shot import MOST_EXAMPLES, AnswerKind, choose_answer_kind, render_for_small_model
-from toolglot.server.upstream.embedded import start
 
 WEATHER = Tool(
     "get_weather",
@@ -153,7 +152,7 @@ def request(conversation: Conversation) -> dict[str, Any]:
 
 @needs_model
 def test_the_embedded_model_calls_answers_and_talks() -> None:
-    with start() as model:
+    with start_model() as model:
         prompted = render_for_small_model(ask_for(QUESTION), "hermes")
         call = read(ask(model.base_url, **request(prompted.conversation)), [{"name": "get_weather"}]).calls[0]
         assert (call.name, call.arguments, call.repairs) == ("get_weather", '{"city":"Oslo"}', ())

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from toolglot.cli.common_options import add_gateway_options, load_settings
 from toolglot.cli.config import mask_address
 from toolglot.cli.exit_codes import OK, Commands
-from toolglot.cli.serve import EMBEDDED_DIALECT
-from toolglot.config import ModelSettings, Settings, Upstream
+from toolglot.config import Settings
 from toolglot.config.keys import MASK
 from toolglot.core.errors import StoreError, UsageError
 
@@ -98,11 +97,12 @@ def _add_stored_failures(settings: Settings, capabilities: Capabilities) -> None
 
 
 def _add_embedded_upstream(settings: Settings) -> Settings:
-    """Like the gateway, use the embedded model if no upstream is configured."""
-    if settings.upstreams:
+    """Like the gateway, use the embedded model if it is named, or if there is no other upstream."""
+    from toolglot.cli.embedded import add_embedded, choose_embedded, wants_embedded
+
+    if not wants_embedded(settings):
         return settings
-    upstream = Upstream(name="embedded", base_url="http://embedded.invalid/v1", coached=True)
-    return settings.answered_by(upstream, ModelSettings(dialect=EMBEDDED_DIALECT))
+    return add_embedded(settings, choose_embedded(settings), "http://embedded.invalid/v1")
 
 
 def _read_request(name: str) -> bytes:

@@ -18,20 +18,21 @@ from toolglot.cli.common_options import add_gateway_options, load_settings, watc
 from toolglot.cli.config import mask_address
 from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
 from toolglot.cli.workers import supervise
-from toolglot.config import LiveReload, ModelSettings, Settings, Upstream, check_binding, is_loopback
+from toolglot.config import LiveReload, Settings, check_binding, is_loopback
 from toolglot.core.errors import ClientError, StoreError, UsageError
 from toolglot.gateway.telemetry.log import log_to
 
 EXAMPLES = """\
 examples:
-  toolglot serve                                         use the embedded model: no key, no network
+  toolglot serve                                         run a small model on this machine: no key, no configuration
+  toolglot serve --embedded qwen2.5-coder-1.5b           run a larger one; downloaded once (1.1 GB)
+  toolglot serve --embedded FILE.gguf                    run any model in GGUF format
   toolglot serve --base-url http://127.0.0.1:8080/v1     use any OpenAI-compatible server
   OPENAI_BASE_URL=... OPENAI_API_KEY=... toolglot serve  the same from the environment
   toolglot serve --config toolglot.toml                  several upstreams and models ('toolglot config show')
   toolglot serve --config config.yaml                    an unmodified LiteLLM file
 """
 
-EMBEDDED_DIALECT = "hermes"
 RELOAD_INTERVAL = 0.5
 """Seconds between checks of the settings file for changes."""
 CONNECT_TIMEOUT = 5.0
@@ -114,16 +115,14 @@ def _run_worker(settings: Settings, live_reload: LiveReload | None, announces: b
 
 @contextmanager
 def _with_upstream(settings: Settings) -> Iterator[Settings]:
-    """The settings with an upstream: if none is configured, start the embedded model."""
-    if settings.upstreams:
+    """The settings with an upstream: run the embedded model if it is named, or if there is no other upstream."""
+    from toolglot.cli.embedded import run_embedded, wants_embedded
+
+    if not wants_embedded(settings):
         yield settings
         return
-    from toolglot.server.upstream.embedded import start
-
-    print("No upstream is configured: starting the embedded model ...", file=sys.stderr, flush=True)
-    with start() as local:
-        upstream = Upstream(name="embedded", base_url=local.base_url, coached=True)
-        yield settings.answered_by(upstream, ModelSettings(model=local.model, dialect=EMBEDDED_DIALECT, mode="text"))
+    with run_embedded(settings) as active:
+        yield active
 
 
 def _choose_port(settings: Settings) -> Settings:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from toolglot.clients.toolsets import TOOLSET_NAMES as EDITING
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.argument_escaping import GUARD_OPTIONS
+from toolglot.config.embedded_settings import EmbeddedSettings
 from toolglot.config.keys import KeyHash
 from toolglot.config.prompt_settings import PromptSettings
 from toolglot.config.recovery_settings import RecoverySettings
@@ -314,6 +315,7 @@ class Settings:
     limits: LimitSettings = LimitSettings()
     rollout: RolloutSettings = RolloutSettings()
     store: StoreSettings = StoreSettings()
+    embedded: EmbeddedSettings = EmbeddedSettings()
     upstreams: tuple[Upstream, ...] = ()
     models: tuple[ModelSettings, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -397,6 +399,7 @@ SECTIONS: Final[Mapping[str, type]] = {
     "limits": LimitSettings,
     "rollout": RolloutSettings,
     "store": StoreSettings,
+    "embedded": EmbeddedSettings,
 }
 TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": ModelSettings}
 PREFIXES: Final = {
@@ -407,6 +410,7 @@ PREFIXES: Final = {
     "limits": "limit_",
     "rollout": "rollout_",
     "store": "store_",
+    "embedded": "embedded_",
 }
 
 
