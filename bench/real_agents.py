@@ -1,9 +1,10 @@
 """Real agents on tasks of two steps, with a model that runs on this machine: ``toolglot serve --embedded``.
 
-The agents read one file and write another. OpenCode and Claude Code run as their own programs (``make test-clients``
-installs them), with a short system prompt and the two tools that the tasks need, because a model of this size reads some
-twenty tokens a second on a busy machine; the third agent is the plain loop of ``agent_tasks.py``. A task is solved if the
-files at the end are exactly the right ones.
+The agents read one file and write another. OpenCode runs as its own program (``make test-clients`` installs it), with a
+short system prompt and the tools that the tasks need, because a model of this size reads some tens of tokens a second on
+a few cores; the other agent is the plain loop of ``agent_tasks.py``. The gateway is set to
+one call per answer: a model of this size otherwise writes the second file before it has read the first. A task is solved
+if the files at the end are exactly the right ones.
 
     python bench/real_agents.py                              all agents with the 1.5B model
     python bench/real_agents.py --agents opencode --tasks 1  one agent, one task
@@ -33,7 +34,6 @@ from packages import tell
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from agents.agents import CLAUDE
 from agents.conftest import bare_environment
 from agents.cycles import OPENCODE
 from agents.opencode import SWITCHES
@@ -41,6 +41,7 @@ from agents.programs import run
 
 MODEL = "qwen2.5-coder-1.5b"
 PATIENCE = 900.0
+ONE_CALL = {"TOOLGLOT_PARALLEL_CALLS": "false"}
 LONGEST_ANSWER = 512
 PROMPT = (
     "You are an agent that works on the files of the current folder. Use the tools to do what the user asks, one step at a"
@@ -124,18 +125,6 @@ def run_opencode(task: Task, folder: Path, address: str, home: Path) -> Ended:
     return Ended([event["part"]["tool"] for event in events if event["type"] == "tool_use"], str(ended))
 
 
-def run_claude(task: Task, folder: Path, address: str, home: Path) -> Ended:
-    """Claude Code with a system prompt of its own and two tools."""
-    places = {"address": address, "model": MODEL}
-    variables = {name: value.format_map(places) for name, value in CLAUDE.variables.items()}
-    options = ("--system-prompt", PROMPT, "--tools", "Read,Write")
-    arguments = [*options, *CLAUDE.arguments, task.request]
-    ended = run([CLAUDE.program, *arguments], folder, bare_environment(home) | variables, PATIENCE)
-    answers = [event["message"]["content"] for event in read_lines(ended.stdout) if event["type"] == "assistant"]
-    calls = [part["name"] for content in answers for part in content if part["type"] == "tool_use"]
-    return Ended(calls, str(ended))
-
-
 def read_lines(text: str) -> list[dict[str, Any]]:
     """The lines that are JSON objects."""
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
@@ -153,7 +142,6 @@ class Agent:
 AGENTS = {
     "own": Agent("the loop of `bench/agent_tasks.py`", run_own),
     "opencode": Agent("OpenCode", run_opencode, OPENCODE),
-    "claude": Agent("Claude Code", run_claude, CLAUDE.program),
 }
 
 
@@ -161,6 +149,7 @@ AGENTS = {
 def gateway(model: str) -> Iterator[str]:
     """``toolglot serve --embedded``, as a person would start it; gives its address."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI_", "TOOLGLOT_"))}
+    clean |= ONE_CALL
     command = [sys.executable, "-m", "toolglot", "serve", "--port", "0", "--state-dir", "none", "--embedded", model]
     with (
         tempfile.TemporaryFile("w+") as log,
@@ -177,14 +166,11 @@ def gateway(model: str) -> Iterator[str]:
             process.terminate()
 
 
-def count_tokens(address: str) -> tuple[int, int]:
-    """The requests that the gateway has answered, and the tokens of their prompts."""
+def count_requests(address: str) -> int:
+    """The requests that the gateway has answered."""
     with urllib.request.urlopen(f"{address}/metrics", timeout=60) as answer:
         lines = answer.read().decode().splitlines()
-    return tuple(
-        sum(int(float(line.rsplit(" ", 1)[1])) for line in lines if re.match(pattern, line))
-        for pattern in (r"toolglot_requests_total\{", r"toolglot_tokens_total\{.*input")
-    )
+    return sum(int(float(line.rsplit(" ", 1)[1])) for line in lines if line.startswith("toolglot_requests_total{"))
 
 
 def main() -> None:
@@ -215,14 +201,14 @@ def run_task(agent: Agent, task: Task, address: str, show: bool) -> bool:
         home.mkdir()
         for name, text in task.files.items():
             (folder / name).write_text(text)
-        requests, began = count_tokens(address), time.monotonic()
+        requests, began = count_requests(address), time.monotonic()
         ended = agent.run(task, folder, address, home)
-        seconds, after = time.monotonic() - began, count_tokens(address)
+        seconds, requests = time.monotonic() - began, count_requests(address) - requests
         solved = agent_tasks.is_solved(task, folder, "")
         found = {path.name: path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file()}
     if show:
         print(f"{ended.shown}\n{found}", file=sys.stderr, flush=True)
-    cells = (agent.name, task.name, "yes" if solved else "no", ", ".join(ended.calls) or "none", after[0] - requests[0])
+    cells = (agent.name, task.name, "yes" if solved else "no", ", ".join(ended.calls) or "none", requests)
     print(f"| {' | '.join(map(str, cells))} | {seconds:.0f} |", flush=True)
     return solved
 

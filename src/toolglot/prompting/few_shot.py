@@ -37,7 +37,7 @@ _TEXTS: tuple[tuple[str, tuple[str, str]], ...] = (
     (r"dir|directory|folder|cwd", ("docs", "src/lib")),
     (r"path|file|filename", ("plan.txt", "docs/guide.md")),
     (r"command|cmd", ("echo hi", "make all")),
-    (r"query|question|search|keywords?|topic", ("the history of blue whales", "where to buy old maps")),
+    (r"query|question|search|keywords?|topic", ("the history of blue whales", "old maps of Italy")),
     (r"url|uri|link", ("https://example.com/a", "https://example.org/b")),
     (r"email|to|recipient|address", ("ann@example.com", "zoe@example.org")),
     (r"language|lang", ("Italian", "Dutch")),
