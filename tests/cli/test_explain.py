@@ -175,6 +175,16 @@ def test_the_editing_option_is_explained(capsys: pytest.CaptureFixture[str], mon
     assert explain(capsys, "--base-url", "http://h/v1")["why"].endswith("(auto_detect)")
 
 
+@pytest.mark.parametrize(
+    ("named", "rule"), [("0.5b", "llama.cpp, Qwen2.5-Coder 0.5B"), ("1.5b", "llama.cpp, Qwen2.5-Coder")]
+)
+def test_an_embedded_model_is_explained_without_starting_it(
+    named: str, rule: str, capsys: pytest.CaptureFixture[str], request_file: str
+) -> None:
+    output = explain(capsys, request_file, "--embedded", f"qwen2.5-coder-{named}")
+    assert output["upstream"]["name"] == "embedded" and f"({rule})" in output["why"]
+
+
 def test_without_an_upstream_the_embedded_model_is_used(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
     output = explain(capsys, request_file)
     assert (output["upstream"]["name"], output["tier"], output["why"]) == (

@@ -19,6 +19,9 @@ from toolglot.server.upstream.embedded_models import DEFAULT_MODEL, MIB, ModelCh
 from toolglot.server.upstream.weights import fetch_weights, find_cache_folder, find_kept_weights
 
 UPSTREAM: Final = "embedded"
+NOT_RUNNING: Final = "http://embedded.invalid/v1"
+"""The address of an embedded model that is only explained."""
+SERVER_FACTS: Final = {"server": ("llama.cpp",)}
 INTERRUPTED: Final = 130
 BAR_WIDTH: Final = 30
 LINE_STEP: Final = 0.1

@@ -98,11 +98,11 @@ def _add_stored_failures(settings: Settings, capabilities: Capabilities) -> None
 
 def _add_embedded_upstream(settings: Settings) -> Settings:
     """Like the gateway, use the embedded model if it is named, or if there is no other upstream."""
-    from toolglot.cli.embedded import add_embedded, choose_embedded, wants_embedded
+    from toolglot.cli.embedded import NOT_RUNNING, add_embedded, choose_embedded, wants_embedded
 
     if not wants_embedded(settings):
         return settings
-    return add_embedded(settings, choose_embedded(settings), "http://embedded.invalid/v1")
+    return add_embedded(settings, choose_embedded(settings), NOT_RUNNING)
 
 
 def _read_request(name: str) -> bytes:
@@ -140,7 +140,10 @@ def _build_exchange(
 
 
 def _assume_nothing(unsure: CapabilitiesUnknown, capabilities: Capabilities) -> list[str]:
-    capabilities.set_facts(unsure.upstream, unsure.model, {}, 60)
+    from toolglot.cli.embedded import NOT_RUNNING, SERVER_FACTS
+
+    embedded = unsure.upstream.base_url == NOT_RUNNING
+    capabilities.set_facts(unsure.upstream, unsure.model, SERVER_FACTS if embedded else {}, 60)
     return [NOT_ASKED]
 
 
@@ -217,7 +220,7 @@ def explain_route(route: Route, now: float) -> str:
         return route.rule.explain()
     if route.tool_mode.value == "relay":
         return "tool calling is off" if route.mode == "off" else "nothing in the request concerns tools"
-    return f"the mode {route.mode} is set" if route.mode != "auto" else "the upstream is coached"
+    return "the upstream is coached" if route.upstream.coached else f"the mode {route.mode} is set"
 
 
 def format_lines(document: Mapping[str, Any]) -> Iterator[str]:

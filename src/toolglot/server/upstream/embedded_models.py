@@ -134,7 +134,7 @@ def choose_model(named: str) -> ModelChoice:
             return known
     if not named.lower().endswith(FILE_SUFFIX):
         near = difflib.get_close_matches(named, KNOWN_MODELS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(KNOWN_MODELS)}"
+        hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(KNOWN_MODELS)}."
         raise UsageError(f"there is no embedded model {named!r}; {hint} A file must end in {FILE_SUFFIX}.")
     path = Path(named).expanduser()
     if not path.is_file():
