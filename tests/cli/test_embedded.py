@@ -1,4 +1,4 @@
-"""``--embedded``: the model is downloaded, started and answers; the progress bar; what is said about it."""
+"""``--embedded``: the model is downloaded, started and answers; the progress bar; what is shown about it."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def test_a_model_is_downloaded_and_answers_with_its_own_key(
         assert ask(upstream.base_url, [{"role": "user", "content": "Say hello."}], max_tokens=8).startswith("Hello")
         assert upstream.api_key.reveal() not in repr(active)
     assert (tmp_path / "cache" / "models" / "tiny.gguf").stat().st_size == len(content)
-    said = capsys.readouterr().err
-    assert "Downloading tiny, 93 MiB" in said and "joining and verifying" in said
-    assert "embedded model: smollm2-135m (93 MiB, up to 600 MiB of memory, 8,192 tokens): good to try" in said
+    shown = capsys.readouterr().err
+    assert "Downloading tiny, 93 MiB" in shown and "joining and verifying" in shown
+    assert "embedded model: smollm2-135m (93 MiB, up to 600 MiB of memory, 8,192 tokens): good to try" in shown
 
 
 @needs_model
@@ -109,13 +109,13 @@ def test_serve_runs_a_file(tmp_path: Path) -> None:
         address = next(filter(None, (re.search(r"http://\S+/v1", line) for line in process.stdout)))[0]
         assert ask(address, [{"role": "user", "content": "Say hello."}], max_tokens=8).startswith("Hello")
         process.terminate()
-        said = process.stderr.read()
-    assert "embedded model: own (93 MiB, 16,384 tokens): a model of your own" in said
-    assert "far too small" not in said
+        shown = process.stderr.read()
+    assert "embedded model: own (93 MiB, 16,384 tokens): a model of your own" in shown
+    assert "far too small" not in shown
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "shown"),
     [
         (("--embedded", "smolm2"), "did you mean smollm2?"),
         (("--embedded", "none.gguf"), "the model file none.gguf does not exist"),
@@ -125,7 +125,7 @@ def test_serve_runs_a_file(tmp_path: Path) -> None:
 )
 def test_mistakes_are_one_line(
     arguments: tuple[str, ...],
-    said: str,
+    shown: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -138,7 +138,7 @@ def test_mistakes_are_one_line(
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     assert main(["serve", "--port", "0", *arguments]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith("toolglot: ") and said in last
+    assert last.startswith("toolglot: ") and shown in last
 
 
 def test_a_download_that_is_interrupted_ends_quietly(

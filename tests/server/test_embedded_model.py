@@ -132,7 +132,7 @@ def test_models_are_chosen_by_name_id_or_file(tmp_path: Path) -> None:
     own = choose_model(str(file))
     assert (own.model, own.weights, own.coached) == ("Own-Model.Q4", file, False)
     assert "Own-Model.Q4 (3 MiB, 16,384 tokens)" in own.description
-    for wrong, told in (
+    for wrong, expected in (
         ("qwen2.5-coder-1.5", "did you mean qwen2.5-coder-1.5b?"),
         ("gpt-5", "known are: smollm2, qwen2.5-coder-0.5b, qwen2.5-coder-1.5b"),
         (str(tmp_path / "none.gguf"), "does not exist"),
@@ -141,7 +141,7 @@ def test_models_are_chosen_by_name_id_or_file(tmp_path: Path) -> None:
         (tmp_path / "folder.gguf").mkdir(exist_ok=True)
         with pytest.raises(UsageError) as refused:
             choose_model(wrong)
-        assert told in refused.value.message
+        assert expected in refused.value.message
 
 
 def test_every_known_model_says_its_memory_and_what_it_is_good_for() -> None:

