@@ -17,10 +17,11 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run help test test-clients test-faults test-browser test-dist dist sbom lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-faults test-browser test-dist dist sbom lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
-run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured
-	$(BIN)/toolglot serve
+# MODEL=qwen2.5-coder-1.5b runs another model, MODEL=FILE.gguf any in that format
+run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured; MODEL=...
+	$(BIN)/toolglot serve $(if $(MODEL),--embedded '$(MODEL)')
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null \
@@ -115,6 +116,10 @@ bench-local: $(TEST)  ## the embedded model with and without toolglot
 # takes hours and can run in pieces; ARGS='--models qwen-1.5b --rows 6 --minutes 20' and others are passed on
 bench-models: $(TEST)  ## real small models beside other gateways; ARGS=...
 	$(BIN)/python bench/models.py $(ARGS)
+
+# real agents on the 1.5B model, which is downloaded first; ARGS='--agents opencode --show' and others are passed on
+bench-agents: $(TEST)  ## real agents on tasks of two steps with a model on this machine; ARGS=...
+	$(BIN)/python bench/real_agents.py $(ARGS)
 
 # with the real client if 'make test-clients' has installed it; ARGS='--replay' and others are passed on
 bench-prefix: $(TEST)  ## how much of a prompt stays the same from turn to turn; ARGS=...

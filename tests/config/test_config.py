@@ -168,6 +168,10 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "console.enabled": ("false", False),
     "console.read_only": ("true", True),
     "console.keys": (KEY, (KeyHash.of(KEY),)),
+    "embedded.model": ("qwen2.5-coder-1.5b", "qwen2.5-coder-1.5b"),
+    "embedded.cache_dir": ("/srv/models", "/srv/models"),
+    "embedded.context": ("4096", 4096),
+    "embedded.threads": ("8", 8),
 }
 
 
@@ -697,3 +701,49 @@ def test_the_example_in_the_documentation_is_a_file_that_loads(tmp_path: Path) -
     settings = load({}, environ, toml(tmp_path, example[1]))
     assert settings.upstreams
     assert settings.models
+
+
+# -- the embedded model ------------------------------------------------------------------------------------------------
+
+URL = "http://127.0.0.1:1/v1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "file", "embedded", "upstream"),
+    [
+        ({"embedded": "smollm2"}, {"OPENAI_BASE_URL": URL}, "", "smollm2", ""),
+        ({"embedded": "smollm2"}, {"TOOLGLOT_BASE_URL": URL}, "", "smollm2", ""),
+        ({}, {"TOOLGLOT_EMBEDDED": "smollm2", "OPENAI_BASE_URL": URL}, "", "smollm2", ""),
+        ({"base_url": URL}, {"TOOLGLOT_EMBEDDED": "smollm2"}, "", "", URL),
+        ({}, {"TOOLGLOT_BASE_URL": URL}, "[embedded]\nmodel = 'smollm2'", "", URL),
+        ({}, {"OPENAI_BASE_URL": URL}, "[embedded]\nmodel = 'smollm2'", "smollm2", ""),
+        ({}, {}, f"[embedded]\nmodel = 'smollm2'\n[[upstream]]\nname = 'a'\nbase_url = '{URL}'", "smollm2", URL),
+    ],
+)
+def test_an_embedded_model_or_a_base_url(
+    arguments: dict[str, str], environ: dict[str, str], file: str, embedded: str, upstream: str, tmp_path: Path
+) -> None:
+    """The source that comes first decides, and a note names the one that is not used."""
+    settings = load(arguments, environ, toml(tmp_path, file) if file else None)
+    assert settings.embedded.model == embedded
+    assert [one.base_url for one in settings.upstreams] == ([upstream] if upstream else [])
+    if not (embedded and upstream):
+        assert any("not used" in note or "not started" in note for note in settings.notes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ"),
+    [
+        ({"embedded": "smollm2", "base_url": URL}, {}),
+        ({}, {"TOOLGLOT_EMBEDDED": "smollm2", "TOOLGLOT_BASE_URL": URL}),
+    ],
+)
+def test_two_fallback_upstreams_of_one_source_are_an_error(arguments: dict[str, str], environ: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=r"(--embedded|TOOLGLOT_EMBEDDED) and .*BASE.URL|--base-url.*give only one"):
+        load(arguments, environ)
+
+
+def test_a_model_file_is_relative_to_the_settings_file(tmp_path: Path) -> None:
+    path = toml(tmp_path, "[embedded]\nmodel = 'models/own.gguf'")
+    assert load({}, {}, path).embedded.model == str(tmp_path / "models" / "own.gguf")
+    assert load({"embedded": "models/own.gguf"}, {}, path).embedded.model == "models/own.gguf"

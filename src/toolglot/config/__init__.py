@@ -8,6 +8,7 @@ Precedence: command line, then environment, then file, then defaults.
 
 from __future__ import annotations
 
+from toolglot.config.embedded_settings import EmbeddedSettings
 from toolglot.config.keys import ClientKeys, KeyHash, Secret, admit, make_key, owner_of
 from toolglot.config.live_reload import LiveReload
 from toolglot.config.loader import check_binding, find_file, is_loopback, load
@@ -32,6 +33,7 @@ __all__ = [
     "SECRET_LENGTH",
     "USUAL_TOOLS",
     "ClientKeys",
+    "EmbeddedSettings",
     "KeyHash",
     "LimitSettings",
     "LiveReload",

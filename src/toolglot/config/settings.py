@@ -16,6 +16,7 @@ from toolglot.clients.toolsets import TOOLSET_NAMES as EDITING
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.argument_escaping import GUARD_OPTIONS
 from toolglot.config.console_settings import ConsoleSettings
+from toolglot.config.embedded_settings import EmbeddedSettings
 from toolglot.config.keys import KeyHash
 from toolglot.config.prompt_settings import PromptSettings
 from toolglot.config.recovery_settings import RecoverySettings
@@ -336,6 +337,7 @@ class Settings:
     rollout: RolloutSettings = RolloutSettings()
     store: StoreSettings = StoreSettings()
     console: ConsoleSettings = ConsoleSettings()
+    embedded: EmbeddedSettings = EmbeddedSettings()
     upstreams: tuple[Upstream, ...] = ()
     models: tuple[ModelSettings, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -421,6 +423,7 @@ SECTIONS: Final[Mapping[str, type]] = {
     "rollout": RolloutSettings,
     "store": StoreSettings,
     "console": ConsoleSettings,
+    "embedded": EmbeddedSettings,
 }
 TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": ModelSettings}
 PREFIXES: Final = {
@@ -432,6 +435,7 @@ PREFIXES: Final = {
     "rollout": "rollout_",
     "store": "store_",
     "console": "console_",
+    "embedded": "embedded_",
 }
 
 
