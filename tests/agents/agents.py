@@ -65,8 +65,8 @@ class Agent:
 
 
 def read_events(stdout: str) -> list[dict[str, Any]]:
-    """The lines that are JSON; some agents print text before."""
-    return [json.loads(line) for line in stdout.splitlines() if line.startswith("{")]
+    """The lines that are JSON; some agents print text before. Only a line feed ends a line: U+2028 may be in a string."""
+    return [json.loads(line) for line in stdout.split("\n") if line.startswith("{")]
 
 
 # Claude Code

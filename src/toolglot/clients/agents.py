@@ -133,7 +133,7 @@ AGENTS: Final = (
         name="claude",
         title="Claude Code",
         wire="anthropic_messages",
-        tested="2.1.325",
+        tested="2.1.326",
         start="claude",
         files=(
             ConfigFile(
@@ -150,7 +150,7 @@ AGENTS: Final = (
         name="codex",
         title="Codex",
         wire="openai_responses",
-        tested="0.166.0",
+        tested="0.169.0",
         start="codex",
         files=(
             ConfigFile(
@@ -174,7 +174,7 @@ AGENTS: Final = (
         name="opencode",
         title="OpenCode",
         wire="openai_chat",
-        tested="1.18.33",
+        tested="1.18.34",
         start="opencode",
         files=(
             ConfigFile(
