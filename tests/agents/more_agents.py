@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agents.agents import CLAUDE, Agent, LastMessage
+from agents.agents import CLAUDE, Agent, CallOf, LastMessage
 from agents.cycles import NODE, OPENCODE, PACKAGES
 from agents.opencode import SWITCHES, read_parts
 
-NO_CALL = ("", {})
+NO_CALL: CallOf = ("", {})
 """Tasks of these agents name their own files."""
 
 

@@ -29,6 +29,7 @@ from toolglot.config import (
     find_file,
     load,
     make_key,
+    make_settings,
     owner_of,
 )
 from toolglot.config.rollout import Plan
@@ -679,3 +680,11 @@ def test_the_example_in_the_documentation_is_a_file_that_loads(tmp_path: Path) -
     settings = load({}, environ, toml(tmp_path, example[1]))
     assert settings.upstreams
     assert settings.models
+
+
+def test_settings_for_a_program_name_what_is_unknown() -> None:
+    settings = make_settings(base_url="http://127.0.0.1:9/v1", client_keys="one,two", mode="text", port=0)
+    assert (settings.upstreams[0].base_url, settings.tool_calling.mode) == ("http://127.0.0.1:9/v1", "text")
+    assert len(settings.server.keys) == 2 and settings.server.port == 0
+    with pytest.raises(UsageError, match="clientkeys is not a setting; did you mean client_keys"):
+        make_settings(clientkeys="one")
