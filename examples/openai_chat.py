@@ -34,7 +34,7 @@ TOOLS = [
 
 
 def run_tool(name: str, arguments: dict[str, str]) -> str:
-    """Execute a call. An error is told to the model, which can then do something else."""
+    """Execute a call. The model gets an error, too, and can then do something else."""
     try:
         if name == "read":
             return Path(arguments["filePath"]).read_text("utf-8")

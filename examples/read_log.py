@@ -32,8 +32,8 @@ def read_answers(path: Path) -> Iterator[tuple[str, str, bool]]:
         name = str(entry.get("id") or f"line {number}")
         texts.setdefault(name, str(entry.get("text") or ""))
         for choice in entry.get("choices") or ():
-            said = choice.get("message") or choice.get("delta") or {}
-            texts[name] += said.get("content") or ""
+            message = choice.get("message") or choice.get("delta") or {}
+            texts[name] += message.get("content") or ""
             if choice.get("finish_reason") == "length":
                 cut.add(name)
     return ((name, text, name in cut) for name, text in texts.items())

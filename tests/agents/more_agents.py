@@ -19,9 +19,9 @@ NO_CALL: CallOf = ("", {})
 def _listen_to_gemini(events: list[dict[str, Any]]) -> LastMessage:
     results = [number for number, event in enumerate(events) if event["type"] == "tool_result"]
     last = events[results[-1] + 1 if results else 0 :]
-    said = [event for event in last if event["type"] == "message" and event["role"] == "assistant"]
+    messages = [event for event in last if event["type"] == "message" and event["role"] == "assistant"]
     broken = [event for event in events if event["type"] == "error" or event.get("status", "success") != "success"]
-    return LastMessage("".join(event["content"] for event in said), list(map(str, broken)))
+    return LastMessage("".join(event["content"] for event in messages), list(map(str, broken)))
 
 
 GEMINI = Agent(

@@ -90,7 +90,7 @@ def test_the_requests_are_answered_as_expected(start: Start, gateway: str) -> No
     assert ended.stdout.splitlines() == ways and len(names) == 3
 
 
-def test_an_unexpected_answer_is_told(start: Start, loop: Loop) -> None:
+def test_an_unexpected_answer_is_reported(start: Start, loop: Loop) -> None:
     """Without a gateway the calls stay text, and the script says so."""
     script = tomllib.loads((EXAMPLES / "scenarios.toml").read_text("utf-8"))
     with running_sim(loop, script, dialect="hermes") as sim:

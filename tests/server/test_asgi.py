@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -215,7 +217,7 @@ def test_an_asgi_server_starts_and_stops_it() -> None:
     run(test)
 
 
-def test_what_it_cannot_do_is_said() -> None:
+def test_misuse_gets_a_clear_error() -> None:
     async def test() -> None:
         app = AsgiGateway(make_settings(**QUIET, base_url="http://127.0.0.1:9/v1"))
         with pytest.raises(UsageError, match="must enter it in its own lifespan"):
@@ -230,3 +232,18 @@ def test_what_it_cannot_do_is_said() -> None:
             assert exchange.events == [{"type": "websocket.close", "code": 1008}]
 
     run(test)
+
+
+def test_the_documented_programs_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of docs/embedding.md; a program's ``main`` is run, too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "toolglot.toml").write_text('[[upstream]]\nname = "a"\nbase_url = "http://127.0.0.1:9/v1"\n', "utf-8")
+    page = Path(__file__).resolve().parents[2] / "docs/embedding.md"
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    monkeypatch.setenv("TOOLGLOT_STATE_DIR", "none")
+    for block in blocks:
+        program: dict[str, Any] = {}
+        exec(block, program)
+        if "main" in program:
+            asyncio.run(program["main"]())
+    assert len(blocks) == 3
