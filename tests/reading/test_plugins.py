@@ -102,6 +102,14 @@ BROKEN = {
     "codec": (RECORD.replace("NamedCall()", "None"), "ARROWS", "AttributeError"),
     "sample": (RECORD.replace("Oslo", "Rome"), "ARROWS", 'is read as get_weather {"city":"Rome"}'),
     "unread": (RECORD.replace("'==> get_weather", "'get_weather"), "ARROWS", "is read as no call"),
+    "wide": (RECORD.replace("==> ", ""), "ARROWS", "it takes ordinary text for the call config"),
+    "bug": (
+        RECORD.replace("NamedCall()", "Bug()").replace(
+            "ARROWS", "class Bug(NamedCall):\n    def read(*_):\n        1 / 0\n\nARROWS", 1
+        ),
+        "ARROWS",
+        "ZeroDivisionError",
+    ),
     "other": (
         RECORD.replace('\'==> get_weather {"city": "Oslo"} <==\'', "'[get_weather(city=\"Oslo\")]'"),
         "ARROWS",

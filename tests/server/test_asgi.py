@@ -240,7 +240,6 @@ def test_the_documented_programs_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "toolglot.toml").write_text('[[upstream]]\nname = "a"\nbase_url = "http://127.0.0.1:9/v1"\n', "utf-8")
     page = Path(__file__).resolve().parents[2] / "docs/embedding.md"
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    monkeypatch.setenv("TOOLGLOT_STATE_DIR", "none")
     for block in blocks:
         program: dict[str, Any] = {}
         exec(block, program)

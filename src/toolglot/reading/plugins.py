@@ -1,10 +1,10 @@
 """Dialects of other packages, found through entry points.
 
 Strategy. A package names its dialect records in the entry point group ``toolglot.dialects``. Each record is checked
-before it is used: its fields, its marks, and its sample, which must be read as the call that it shows. A record that
-fails is left out with a warning that names the package and the defect; all others are used. Importing
-``importlib.metadata`` takes 40 times as long as searching the files of entry points for the name of the group, so it is
-imported only if one has it.
+before it is used: its fields, its marks, and its sample, which must be read as the call that it shows; in ordinary text
+it must find none. A record that fails is left out with a warning that names the package and the defect; all others are
+used. Importing ``importlib.metadata`` takes 40 times as long as searching the files of entry points for the name of the
+group, so it is imported only if one has it.
 """
 
 from __future__ import annotations
@@ -42,6 +42,24 @@ _SAMPLE_TOOL: Final = {
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 }
 _SAMPLE_CALL: Final = ("get_weather", '{"city":"Oslo"}')
+
+_ORDINARY_TEXT: Final = """\
+config {"city": "Oslo"} is what
+
+The settings are in config {"city": "Oslo"} and end here; see [the docs](a.md), <b>bold</b> and "quotes".
+
+> a quotation: name {"a": 1}
+- item: value {x: 1} (city="Oslo")
+* f(x=1), a.b(c) => {"d": 2}; x -> y; [1, {"e": 3}]; `code {"f": 4}`
+
+config {"city": "Oslo"}
+
+def main(city="Oslo"):
+    return {"name": "main", "arguments": {"city": city}}
+
+<div class="city"><p>Oslo</p></div>
+"""
+"""Text in which no dialect may find a call."""
 
 
 @cache
@@ -163,14 +181,7 @@ def _check_sample(dialect: Dialect, known: Sequence[Dialect]) -> None:
     if not isinstance(dialect.sample, str):
         raise _RecordError(f"the sample is {type(dialect.sample).__name__}, where a text was expected")
     index = DialectIndex((*known, dialect))
-    tools = compile_declared([_SAMPLE_TOOL], ())
-    machine = StateMachine(index, tools, Options(), AnswerState(lambda: "call_1"), "")
-    machine.source.push(dialect.sample)
-    steps = machine.run()
-    next(steps, None)
-    machine.source.end(False)
-    next(steps, None)
-    calls = _collect_calls(machine.buffer.drain())
+    calls = _read_calls(dialect.sample, index)
     if [(name, arguments) for name, arguments, _, _ in calls] != [_SAMPLE_CALL]:
         read = ", ".join(f"{name} {arguments}" for name, arguments, _, _ in calls) or "no call"
         raise _RecordError(f"its sample {dialect.sample!r} is read as {read}, not as get_weather {_SAMPLE_CALL[1]}")
@@ -179,6 +190,20 @@ def _check_sample(dialect: Dialect, known: Sequence[Dialect]) -> None:
         raise _RecordError(f"its sample {dialect.sample!r} is read as the dialect {name}")
     if repairs:
         raise _RecordError(f"its sample {dialect.sample!r} is read with the repairs {', '.join(repairs)}")
+    for name, arguments, found, _ in _read_calls(_ORDINARY_TEXT, index):
+        if found == dialect.name:
+            raise _RecordError(f"it takes ordinary text for the call {name} {arguments}: its marks must be rarer")
+
+
+def _read_calls(text: str, index: DialectIndex) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """The calls in a text: name, arguments, dialect and repairs of each."""
+    machine = StateMachine(index, compile_declared([_SAMPLE_TOOL], ()), Options(), AnswerState(lambda: "call_1"), "")
+    machine.source.push(text)
+    steps = machine.run()
+    next(steps, None)
+    machine.source.end(False)
+    next(steps, None)
+    return _collect_calls(machine.buffer.drain())
 
 
 def _collect_calls(events: Iterable[Event]) -> list[tuple[str, str, str, tuple[str, ...]]]:
