@@ -23,6 +23,7 @@ from support.loopback import NATIVE, Sim, running_loop, running_sim, script_task
 DIALECTS = (NATIVE, "hermes", "roo_xml")
 END = "All seven files are written."
 TURNS = 9
+SECONDS = 240.0
 
 CLOSERS = (
     "</content>\n</parameter>\n</function>\n</tool_call>\n</write>\n</write_file>\n</invoke>\n</function_calls>\n"
@@ -137,7 +138,8 @@ def test_every_byte_arrives(
     project.mkdir()
     (project / "notes.md").write_bytes(NOTES.encode())
     endpoint = Endpoint(dialect, f"{gateway.address}/v1")
-    ended = agent.run(endpoint, f"Write the files. This is task {name}-{dialect}.", project, environment)
+    question = f"Write the files. This is task {name}-{dialect}."
+    ended = agent.run(endpoint, question, project, environment, SECONDS)
     journal.entries.append(ended)
     assert ended.code == 0
     assert agent.listen(read_events(ended.stdout)) == LastMessage(END, [])
