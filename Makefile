@@ -16,8 +16,9 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 
 CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
+EXAMPLES := $(VENV)/examples/.installed
 
-.PHONY: run help test test-clients test-faults test-browser test-dist dist sbom lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-examples test-faults test-browser test-dist dist sbom lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
 # MODEL=qwen2.5-coder-1.5b runs another model, MODEL=FILE.gguf any in that format
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured; MODEL=...
@@ -36,6 +37,10 @@ test: $(TEST)  ## ruff, mypy and all tests but those of the next four targets
 # Agents and the AI SDK, each in a process of its own, against a gateway; needs npm, and Linux on x64
 test-clients: $(TEST) $(PACKAGES)  ## real agents against a gateway (npm)
 	$(BIN)/pytest -n 2 --dist loadfile $(CLIENTS)
+
+# Every file of examples/, with the frameworks in an environment of their own; needs npm for the AI SDK
+test-examples: $(TEST) $(PACKAGES) $(EXAMPLES)  ## the examples against the simulated model (npm)
+	$(BIN)/pytest -n 2 tests/example_scripts
 
 # Faults of the network and of upstreams, bursts, signals, killed workers, a soak; TOOLGLOT_FAULTS_SOAK_SECONDS=300 and
 # the other names in tests/faults/scale.py try more. --dist worksteal: the long ones are not left for the end
@@ -146,6 +151,12 @@ $(TEST): $(SERVE)
 
 $(DIST): $(TEST)
 	$(INSTALL) $(DIST_TOOLS)
+	touch $@
+
+$(EXAMPLES): pyproject.toml $(TEST)
+	$(PYTHON) -m venv $(VENV)/examples
+	if [ -x $(BIN)/uv ]; then $(BIN)/uv pip install --quiet --python $(VENV)/examples/bin/python --editable '.[examples]'; \
+	else $(VENV)/examples/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[examples]'; fi
 	touch $@
 
 # Scripts of packages are not run; the programs that are needed come ready made, a newer Node among them.

@@ -28,6 +28,7 @@ from toolglot.config import (
     find_file,
     load,
     make_key,
+    make_settings,
     owner_of,
 )
 from toolglot.config.description import describe_settings
@@ -747,3 +748,11 @@ def test_a_model_file_is_relative_to_the_settings_file(tmp_path: Path) -> None:
     path = toml(tmp_path, "[embedded]\nmodel = 'models/own.gguf'")
     assert load({}, {}, path).embedded.model == str(tmp_path / "models" / "own.gguf")
     assert load({"embedded": "models/own.gguf"}, {}, path).embedded.model == "models/own.gguf"
+
+
+def test_settings_for_a_program_name_what_is_unknown() -> None:
+    settings = make_settings(base_url="http://127.0.0.1:9/v1", client_keys="one,two", mode="text", port=0)
+    assert (settings.upstreams[0].base_url, settings.tool_calling.mode) == ("http://127.0.0.1:9/v1", "text")
+    assert len(settings.server.keys) == 2 and settings.server.port == 0
+    with pytest.raises(UsageError, match="clientkeys is not a setting; did you mean client_keys"):
+        make_settings(clientkeys="one")

@@ -89,6 +89,22 @@ def _read_file(path: Path | None, environ: Mapping[str, str], problems: Problems
     return found
 
 
+def make_settings(path: Path | None = None, environ: Mapping[str, str] | None = None, **values: Any) -> Settings:
+    """Make the settings of a gateway that runs inside another program.
+
+    Parameters: ``path`` is a settings file, if any; ``environ`` is ``os.environ`` if the environment counts, too.
+    ``values`` are settings, which take precedence: named like their environment variables, in lower case and without
+    ``TOOLGLOT_`` (``base_url``, ``mode``, ``client_keys``, ``port``, ``state_dir``).
+    Raises: UsageError if a value is invalid or a name is unknown.
+    """
+    known = [one.flag for one in (*SETTINGS, *FALLBACK)]
+    for name in values:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise UsageError(f"{name} is not a setting{f'; did you mean {near[0]}?' if near else ''}")
+    return load(values, environ or {}, path)
+
+
 def _pick(one: Setting, arguments: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, Any]:
     """The origin and raw value of a setting on the command line or in the environment; an empty origin if neither."""
     if arguments.get(one.flag) is not None:
