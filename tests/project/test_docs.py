@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support import reference_pages
 from support.source_tables import cache_table, client_table, imported_packages, layers, package_graph
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src/toolglot"
-PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md"), ROOT / "bench/README.md"])
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), ROOT / "bench/README.md"])
 HISTORY = ROOT / "CHANGELOG.md"
 TO_CREATE = ("roo_3_40.py", "arrows.py", "arrow_call/one.md")
 """Files that the how-tos of CONTRIBUTING.md create."""
@@ -24,6 +25,11 @@ GENERATED = {
     "packages": ("docs/ARCHITECTURE.md", package_graph),
     "caches": ("docs/state.md", cache_table),
     "clients": ("docs/setup.md", client_table),
+    "commands": ("docs/reference/cli.md", reference_pages.command_reference),
+    "dialects": ("docs/reference/dialects.md", reference_pages.dialect_reference),
+    "wires": ("docs/reference/wires.md", reference_pages.wire_reference),
+    "events": ("docs/reference/events.md", reference_pages.event_reference),
+    "metrics": ("docs/reference/metrics.md", reference_pages.metric_reference),
 }
 
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
@@ -61,7 +67,7 @@ def test_every_page_is_reachable_from_the_readme() -> None:
         if page not in seen:
             seen.add(page)
             waiting += [target for target, _ in links(page) if target.suffix == ".md" and target.is_file()]
-    assert set((ROOT / "docs").glob("*.md")) - seen == set()
+    assert set((ROOT / "docs").rglob("*.md")) - seen == set()
 
 
 def links(page: Path) -> Iterator[tuple[Path, str]]:
