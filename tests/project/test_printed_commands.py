@@ -50,7 +50,9 @@ LITELLM = (
     "model_list:\n  - model_name: sim\n    litellm_params: {model: openai/sim, api_base: 'http://127.0.0.1:8099/v1'}\n"
 )
 TOML = '[[upstream]]\nname = "sim"\nbase_url = "http://127.0.0.1:8099/v1"\n'
-SECONDS = 60.0
+SECONDS = 120.0
+READY = {"sim": "a simulated model", "serve": "is listening"}
+"""What a server prints when it listens."""
 
 
 def free_port() -> int:
@@ -121,15 +123,11 @@ class Shell:
                 stderr=subprocess.STDOUT,
             )
         self.servers[name] = server
-        port = self.ports["8484" if name == "serve" else "8099"]
         limit = time.monotonic() + SECONDS
-        while time.monotonic() < limit:
+        while READY[name] not in log.read_text():
             assert server.poll() is None, f"{command}\n{log.read_text()}"
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    return
+            assert time.monotonic() < limit, f"{command} does not listen\n{log.read_text()}"
             time.sleep(0.05)
-        raise AssertionError(f"{command} does not listen\n{log.read_text()}")
 
     def stop(self, name: str) -> None:
         server = self.servers.pop(name, None)
