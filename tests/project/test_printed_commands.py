@@ -1,8 +1,8 @@
 """The commands in README.md and docs/tutorial.md, and the programs of docs/usage-guide.md, run as they are printed.
 
-They run in an empty folder with an empty home, against the simulated model. Only ports are others: 8099 is the simulated model,
-and so is 8080, which stands for a server of the reader's; 8484 is the gateway. Agents are replaced by a program that makes one
-request; ``make test-clients`` runs the real ones. ``NOT_RUN`` says why a command is not run.
+They run in an empty folder with an empty home, against the simulated model. Only ports are others (8099 is the simulated model,
+and so is 8080, which stands for a server of the reader's; 8484 is the gateway), and the model ``any`` of the embedded one. Agents
+are replaced by a program that notes its start; ``make test-clients`` runs the real ones. ``NOT_RUN`` says why a command is not run.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ EXECUTED = [ROOT / name for name in ("README.md", "docs/library.md", "docs/befor
 SERVERS = {"vllm", "llama-server", "ollama", "lms"}
 """Programs of others, of which only the name is checked."""
 PROGRAMS = SERVERS | {"claude", "curl", "cat", "python", "python3", ".", ".venv/bin/pip", ".venv/bin/pre-commit", "pip"}
-UNCHECKED = ("", "text", "markdown")
+UNCHECKED = ("", "text", "markdown", "xml", "diff")
 ALLOW_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 OUTPUT_COMMENT = re.compile(r"  # (?P<value>.+)$")
 
@@ -131,7 +131,7 @@ def check_command(words: list[str]) -> str:
             return ""
         case ["make", *targets]:
             known = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-            return ", ".join({target for target in targets if target[0] not in "-A"} - known)
+            return ", ".join({word for word in targets if "=" not in word and word[0] != "-"} - known)
         case [("pip" | ".venv/bin/pip"), "install", extra]:
             extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
             found = re.fullmatch(r"\.\[(.+)\]", extra)
