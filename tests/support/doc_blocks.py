@@ -45,9 +45,9 @@ def find_blocks(page: Path) -> list[Block]:
 
 
 def find_inline_commands(page: Path) -> list[str]:
-    """The commands of toolglot in the text and the tables of a page; names in capitals stand for something."""
+    """The commands in the text and the tables of a page; names in capitals stand for something."""
     text = FENCE.sub("", page.read_text("utf-8"))
-    found = re.findall(r"`((?:[A-Z_]+=\S+ )*toolglot [a-z][^`]*)`", text)
+    found = re.findall(r"`((?:[A-Z_]+=\S+ )*(?:toolglot|make|curl) (?:[a-z-][^`]*))`", text)
     return [" ".join(command.split()) for command in found]
 
 
