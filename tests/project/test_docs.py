@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import reference_pages
 from support.source_tables import cache_table, client_table, imported_packages, layers, package_graph
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,11 +24,6 @@ GENERATED = {
     "packages": ("docs/ARCHITECTURE.md", package_graph),
     "caches": ("docs/state.md", cache_table),
     "clients": ("docs/setup.md", client_table),
-    "commands": ("docs/reference/cli.md", reference_pages.command_reference),
-    "dialects": ("docs/reference/dialects.md", reference_pages.dialect_reference),
-    "wires": ("docs/reference/wires.md", reference_pages.wire_reference),
-    "events": ("docs/reference/events.md", reference_pages.event_reference),
-    "metrics": ("docs/reference/metrics.md", reference_pages.metric_reference),
 }
 
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")

@@ -1,6 +1,6 @@
 """Reference pages that are generated from the source: commands, dialects, wires, events and metrics.
 
-``pytest --update-samples tests/project/test_docs.py`` writes them into docs/reference.
+``pytest --update-samples tests/project/test_reference.py`` writes them into docs/reference.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from pathlib import Path
 from typing import get_args, get_type_hints
 
 import msgspec
 
 
-def command_reference(_: Path) -> str:
+def command_reference() -> str:
     """Every command with its arguments, as its parser defines them."""
     from toolglot.cli.main import build_parser
 
@@ -62,7 +61,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def dialect_reference(_: Path) -> str:
+def dialect_reference() -> str:
     """Every dialect by family: the models that use it, how sure its marks are, and a sample."""
     from toolglot.dialects.records import all_dialects
     from toolglot.dialects.spec import Commitment
@@ -83,7 +82,7 @@ def dialect_reference(_: Path) -> str:
     return "\n".join(lines)
 
 
-def wire_reference(_: Path) -> str:
+def wire_reference() -> str:
     """The wires: addresses, stream formats and rules for the names of tools."""
     from toolglot.wires import all_wires
 
@@ -106,7 +105,7 @@ def _codes(texts: Iterable[str]) -> str:
     return "<br>".join(f"`{_cell(text)}`" for text in texts)
 
 
-def event_reference(_: Path) -> str:
+def event_reference() -> str:
     """The events of an answer with their fields, and the reasons of rejected calls."""
     from toolglot.core import events
 
@@ -127,7 +126,7 @@ def event_reference(_: Path) -> str:
     return "\n".join(lines)
 
 
-def metric_reference(_: Path) -> str:
+def metric_reference() -> str:
     """The Prometheus metrics of ``/metrics``."""
     from toolglot.gateway.telemetry.metrics import Histogram, Metrics
 
