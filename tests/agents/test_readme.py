@@ -1,4 +1,4 @@
-"""The settings in the README, used by the agents unchanged."""
+"""The settings in docs/clients.md, used by the agents unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.cycles import OPENCODE, Journal
 from agents.opencode import SWITCHES
 from agents.programs import Ended, Server, run
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs/clients.md").read_text("utf-8").partition("## By hand")[2]
 TASK = "Write 'a line & a <tag>' to out.txt"
 QUIET = {name: value for name, value in CLAUDE.variables.items() if not name.startswith("ANTHROPIC_")}
 
@@ -43,7 +43,7 @@ def test_the_printed_settings_work(
     kind: str, start: Start, gateway: Server, project: Path, environment: dict[str, str], journal: Journal
 ) -> None:
     """Only the port and the name of the model are others."""
-    blocks = re.findall(rf"^```{kind}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    blocks = re.findall(rf"^```{kind}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     settings = blocks[0].replace("http://127.0.0.1:8484", gateway.address).replace("my-model", "sim:hermes")
     ended = start(settings, project, environment)
     journal.entries.append(ended)

@@ -23,7 +23,7 @@ from support.source_tables import (
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src/toolglot"
-PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md"), ROOT / "bench/README.md"])
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), ROOT / "bench/README.md"])
 HISTORY = ROOT / "CHANGELOG.md"
 TO_CREATE = ("roo_3_40.py", "arrows.py", "arrow_call/one.md")
 """Files that the how-tos of CONTRIBUTING.md create."""
@@ -73,7 +73,7 @@ def test_every_page_is_reachable_from_the_readme() -> None:
         if page not in seen:
             seen.add(page)
             waiting += [target for target, _ in links(page) if target.suffix == ".md" and target.is_file()]
-    assert set((ROOT / "docs").glob("*.md")) - seen == set()
+    assert set((ROOT / "docs").rglob("*.md")) - seen == set()
 
 
 def links(page: Path) -> Iterator[tuple[Path, str]]:

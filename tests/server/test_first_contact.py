@@ -252,8 +252,8 @@ def test_the_error_for_a_request_too_large_for_a_small_model_says_what_to_do(cap
 # The lines that people copy
 
 
-def test_the_readme_has_settings_that_agents_take() -> None:
-    text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+def test_the_page_of_clients_has_settings_that_agents_take() -> None:
+    text = (Path(__file__).parents[2] / "docs/clients.md").read_text("utf-8").partition("## By hand")[2]
     blocks = re.findall(r"^```(sh|toml|json)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     found = {kind: body for kind, body in reversed(blocks)}
     for name in ("ANTHROPIC_BASE_URL=http://127.0.0.1:8484 ", "ANTHROPIC_AUTH_TOKEN=", "ANTHROPIC_MODEL="):

@@ -133,10 +133,10 @@ def _counted(bounds: list[int]) -> str:
 
 
 def client_table(root: Path) -> str:
-    """The rows of the clients that ``toolglot setup`` knows."""
+    """The table of the clients that ``toolglot setup`` knows."""
     from toolglot.clients.agents import AGENTS
 
-    rows = []
+    rows = ["| client | configured in | wire | tried with |\n|---|---|---|---|\n"]
     for agent in AGENTS:
         files = ", ".join(f"`~/{file.folder}/{file.names[0]}`".replace("~//", "~/") for file in agent.files)
         rows.append(

@@ -1,0 +1,272 @@
+"""The commands in README.md and docs/tutorial.md, and the programs of docs/usage-guide.md, run as they are printed.
+
+They run in an empty folder with an empty home, against the simulated model. Only ports are others (8099 is the simulated model,
+and so is 8080, which stands for a server of the reader's; 8484 is the gateway), and the model ``any`` of the embedded one. Agents
+are replaced by a program that notes its start; ``make test-clients`` runs the real ones. ``NOT_RUN`` says why a command is not run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.doc_blocks import ROOT, find_blocks, find_inline_commands, split_commands, split_words
+
+from toolglot.cli.main import COMMANDS
+from toolglot.clients.agents import AGENTS
+
+README, TUTORIAL, GUIDE = ROOT / "README.md", ROOT / "docs/tutorial.md", ROOT / "docs/usage-guide.md"
+NOT_RUN = {
+    r"make run": "creates an environment and installs a model; tests/server/test_embedded.py starts the same gateway",
+    r"make (test|bench|docs)[a-z-]*": "runs for minutes; CI runs the tests and the docs, the benches are run by hand",
+    r"python3 -m venv .*|\.venv/bin/pip .*|pip install .*|\. .*activate": "the tests run in such an environment",
+    r"toolglot serve --embedded .*": "downloads 1.1 GB",
+    r"toolglot [a-z ]+ [A-Z]+": "a name in capitals is to be filled in",
+    r"toolglot serve": "the simulated model is used instead of the embedded one",
+}
+PRINTS = {
+    r"toolglot setup [\w-]+$": r"called get_weather\(\{\"city\":\"Paris\"\}\)",
+    r"toolglot setup \w+ --undo": "restored",
+    r"toolglot doctor": "ok +call +sim, streamed",
+    r"toolglot explain": "tier +text",
+    r"toolglot read": "get_weather",
+    r"toolglot records list$": "rec_",
+    r"toolglot sessions list": "ses_",
+    r"toolglot report": "success rate +100.0 %",
+    r"toolglot --version": r"toolglot \d",
+    r"curl -s": r'"name":"(get_weather|read)","arguments":"\{\\"(city|filePath)\\":\\"(Paris|package.json)\\"\}"',
+}
+"""What a command prints if it works."""
+AGENT = """#!/bin/sh
+echo "$0" "$@" > started
+"""
+LITELLM = (
+    "model_list:\n  - model_name: sim\n    litellm_params: {model: openai/sim, api_base: 'http://127.0.0.1:8099/v1'}\n"
+)
+TOML = '[[upstream]]\nname = "sim"\nbase_url = "http://127.0.0.1:8099/v1"\n'
+SECONDS = 120.0
+READY = {"sim": "a simulated model", "serve": "is listening"}
+"""What a server prints when it listens."""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
+class Shell:
+    """A folder, an environment, and the servers that were started in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ports = {"8484": free_port(), "8099": free_port()}
+        self.ports["8080"] = self.ports["8099"]
+        self.servers: dict[str, subprocess.Popen[bytes]] = {}
+        self.environ = {"HOME": str(folder / "home"), "LANG": "C.UTF-8", "TMPDIR": str(folder)}
+        self.environ |= {f"XDG_{kind}_HOME": str(folder / kind.lower()) for kind in ("CONFIG", "STATE", "CACHE")}
+        programs = folder / "programs"
+        programs.mkdir()
+        for agent in AGENTS:
+            for name in {agent.name, agent.name.replace("continue", "cn")}:
+                (programs / name).write_text(AGENT)
+                (programs / name).chmod(0o755)
+        self.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"], str(programs)])
+        self.environ["TOOLGLOT_PORT"] = str(self.ports["8484"])
+        (folder / "home").mkdir()
+        (folder / "config.yaml").write_text(self.adapt(LITELLM))
+        (folder / "toolglot.toml").write_text(self.adapt(TOML))
+
+    def adapt(self, command: str) -> str:
+        """The command with the ports of this test."""
+        for printed, port in self.ports.items():
+            command = command.replace(f"127.0.0.1:{printed}", f"127.0.0.1:{port}")
+        return re.sub(r"^toolglot sim\b", f"toolglot sim --port {self.ports['8099']}", command)
+
+    def run(self, command: str) -> str:
+        """Run a command as printed; a server goes on, in place of the one before. Returns its output."""
+        words = split_words(command)
+        if words[:2] in (["toolglot", "sim"], ["toolglot", "serve"]):
+            self.serve(words[1], command)
+            return ""
+        ended = subprocess.run(
+            ["bash", "-euc", self.adapt(command)],
+            cwd=self.folder,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        output = ended.stdout + ended.stderr
+        assert ended.returncode == 0, f"{command}\n{output}"
+        for pattern, printed in PRINTS.items():
+            if re.match(pattern, command.split("  #")[0].strip()):
+                assert re.search(printed, output), f"{command}\n{output}"
+        return output
+
+    def serve(self, name: str, command: str) -> None:
+        self.stop(name)
+        log = self.folder / f"{name}.log"
+        with log.open("w") as output:
+            server = subprocess.Popen(
+                ["bash", "-euc", f"exec {self.adapt(command)}"],
+                cwd=self.folder,
+                env=self.environ,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        self.servers[name] = server
+        limit = time.monotonic() + SECONDS
+        while READY[name] not in log.read_text():
+            assert server.poll() is None, f"{command}\n{log.read_text()}"
+            assert time.monotonic() < limit, f"{command} does not listen\n{log.read_text()}"
+            time.sleep(0.05)
+
+    def stop(self, name: str) -> None:
+        server = self.servers.pop(name, None)
+        if server is not None:
+            server.terminate()
+            assert server.wait(SECONDS) is not None
+
+    def close(self) -> None:
+        for name in list(self.servers):
+            self.stop(name)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    shell = Shell(tmp_path)
+    yield shell
+    shell.close()
+
+
+def printed_commands(page: Path) -> list[str]:
+    """The commands of the shell blocks of a page, then those in its text."""
+    commands = [
+        command for block in find_blocks(page) if block.language == "sh" for command in split_commands(block.text)
+    ]
+    return list(dict.fromkeys([*commands, *find_inline_commands(page)]))
+
+
+def reason_not_to_run(command: str) -> str:
+    plain = command.split("  #")[0].strip()
+    return next((reason for pattern, reason in NOT_RUN.items() if re.fullmatch(pattern, plain)), "")
+
+
+def is_missing(command: str) -> bool:
+    """Whether a command belongs to a part that this installation lacks."""
+    return split_words(command)[1:2] == ["run"] and "run" not in COMMANDS
+
+
+def test_every_reason_is_needed() -> None:
+    commands = [command for page in (README, TUTORIAL) for command in printed_commands(page)]
+    unused = [
+        pattern
+        for pattern in NOT_RUN
+        if not any(re.fullmatch(pattern, command.split("  #")[0].strip()) for command in commands)
+    ]
+    assert unused == []
+
+
+def test_the_tutorial(shell: Shell) -> None:
+    ran = []
+    for command in printed_commands(TUTORIAL):
+        if reason_not_to_run(command) or is_missing(command):
+            continue
+        output = shell.run(command)
+        ran.append(command.split("\n")[0])
+        if command.startswith("toolglot sim --defects"):
+            first = next(other for other in printed_commands(TUTORIAL) if other.startswith("curl -s"))
+            shell.run(first)
+        if command == "toolglot records list --limit 1 --json":
+            limit = time.monotonic() + SECONDS
+            while len(json.loads(output)["attempts"]) != 2:  # a record is written behind the answer
+                assert time.monotonic() < limit, output
+                output = shell.run(command)
+    assert len(ran) >= 16, ran
+    assert (shell.folder / "home/.codex/config.toml").is_file()
+    assert not (shell.folder / "home/.claude/settings.json").exists()
+
+
+def test_the_readme(shell: Shell) -> None:
+    shell.run("toolglot sim")
+    commands = printed_commands(README)
+    servers = [command for command in commands if command.startswith("toolglot serve")]
+    for command in servers:
+        if not reason_not_to_run(command):
+            shell.run(command)
+    agents = 0
+    for command in commands:
+        if command in servers or command == "toolglot sim" or reason_not_to_run(command) or is_missing(command):
+            continue
+        output = shell.run(command.replace('"model": "any"', '"model": "sim"'))
+        if split_words(command)[1:2] == ["setup"]:
+            agents += 1
+            assert output
+    assert agents == len(AGENTS)
+
+
+@pytest.mark.skipif("run" not in COMMANDS, reason="this installation has no 'toolglot run'")
+def test_the_readme_runs_every_agent(shell: Shell) -> None:
+    """Each line starts the agent's program."""
+    shell.run("toolglot sim")
+    lines = [command for command in printed_commands(README) if command.startswith("toolglot run ")]
+    for command in lines:
+        shell.run(command)
+        assert (shell.folder / "started").is_file(), command
+        (shell.folder / "started").unlink()
+    assert len(lines) >= 10
+
+
+def test_the_programs_of_the_usage_guide(shell: Shell) -> None:
+    programs = 0
+    for block in sorted(find_blocks(GUIDE), key=lambda block: block.line):
+        if block.language == "python":
+            (shell.folder / "program.py").write_text(shell.adapt(block.text))
+            assert shell.run("python program.py")
+            programs += 1
+        elif block.language == "sh":
+            for command in split_commands(block.text):
+                shell.run(command)
+    assert programs == 3
+
+
+HEADINGS = (
+    "## How it works",
+    "### Request flow",
+    "### Response flow",
+    "## Configuration",
+    "### Environment variables",
+    "### Feature flags",
+    "### A basic call",
+    "### Streaming",
+    "### The full cycle",
+    "## Supported tools",
+    "### Tool calls are not generated",
+    "### Tool calls are not parsed",
+    "### Tool results do not work",
+    "## Best practices",
+    "## Performance",
+    "## Limitations",
+    "## Migration",
+    "## Further reading",
+)
+
+
+def test_the_usage_guide_is_complete() -> None:
+    """Every heading that a usage guide of tool calling was asked for, and the tools that are known without being offered."""
+    from toolglot.config.settings import USUAL_TOOLS
+
+    text = GUIDE.read_text("utf-8")
+    assert [heading for heading in HEADINGS if f"\n{heading}\n" not in text] == []
+    listed = text.partition("## Supported tools")[2].partition("\n## ")[0]
+    assert set(re.findall(r"`(\w+)`", listed.partition("- ")[2].partition("\n\n")[0])) == set(USUAL_TOOLS)
