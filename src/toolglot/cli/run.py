@@ -79,7 +79,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     agent = require_agent(arguments.client)
-    options = {name: value for name, value in vars(arguments).items() if name in LOADED and value is not None}
+    options = {name: value for name, value in vars(arguments).items() if name not in OWN and value is not None}
     settings = load_settings(argparse.Namespace(**options))
     key = arguments.key or os.environ.get(KEY_VARIABLE, "")
     if arguments.print:
@@ -96,8 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 ADDRESS, MODEL, FOLDER = "http://127.0.0.1:PORT", "MODEL", "FOLDER"
 """What ``--print`` shows for values that are not known before the start."""
-LOADED: Final = ("config", "base_url", "api_key", "dialect", "profiles", "state_dir", "mode")
-"""The options that the settings of the gateway are loaded with. The model is chosen here."""
+OWN: Final = ("client", "print", "json", "no_check", "key", "model", "passed", "run")
+"""What the settings of the gateway are not loaded with. The model is chosen here."""
 STORED: Final = ("config", "state_dir")
 """The options that decide which store is used."""
 
