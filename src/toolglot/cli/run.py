@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from toolglot.cli.common_options import add_upstream_options, load_settings
+from toolglot.cli.embedded import prepare_weights, wants_embedded
 from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
 from toolglot.cli.foreground import SIGNALLED, Foreground
 from toolglot.cli.gateway_contact import GatewayContact, choose_model
 from toolglot.cli.gateway_process import direct_others, started
 from toolglot.cli.run_summary import RunSummary, count_records, find_sessions, read_records
-from toolglot.cli.serve import SMALL_MODEL_NOTE, repeat_options
+from toolglot.cli.serve import repeat_options
 from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, Connection, find_agent
 from toolglot.config import Settings
 from toolglot.config.settings import ANY
@@ -136,17 +137,17 @@ def run_agent(
     for note in settings.notes:
         print(f"note: {note}", file=sys.stderr)
     model = arguments.model or ""
-    if settings.upstreams:
+    if wants_embedded(settings):
+        if model:
+            raise UsageError("--model needs an upstream: give --base-url, or a settings file that has one")
+        print(f"note: {prepare_weights(settings).description}", file=sys.stderr)
+    else:
         model, fatal = asyncio.run(choose_checked_model(settings, model))
         if fatal and not arguments.no_check:
             print(f"toolglot: {agent.title} was not started (--no-check starts it nevertheless)", file=sys.stderr)
             return USAGE_ERROR
         if not model:
             raise UsageError("no model is known: give one with --model")
-    elif model:
-        raise UsageError("--model needs an upstream: give --base-url, or a settings file that has one")
-    else:
-        print(f"note: {SMALL_MODEL_NOTE}", file=sys.stderr)
     with Foreground() as foreground:
         summary = supervise_agent(agent, arguments, settings, Start(options, model, key), foreground)
         print_summary(summary, agent, arguments)
