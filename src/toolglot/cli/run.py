@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from toolglot.cli.common_options import add_upstream_options, load_settings
-from toolglot.cli.embedded import prepare_weights, wants_embedded
 from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
 from toolglot.cli.foreground import SIGNALLED, Foreground
 from toolglot.cli.gateway_contact import GatewayContact, choose_model
@@ -133,6 +132,8 @@ def run_agent(
 ) -> int:
     """Start the gateway and the agent, and print the summary. Returns: the exit code."""
     import asyncio
+
+    from toolglot.cli.embedded import prepare_weights, wants_embedded
 
     for note in settings.notes:
         print(f"note: {note}", file=sys.stderr)
