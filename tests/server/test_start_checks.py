@@ -101,7 +101,7 @@ def test_a_healthy_upstream_gets_no_line_and_no_request_to_its_model() -> None:
 
 
 def test_a_refused_key_is_explained_in_every_wire() -> None:
-    try_errors(make_upstream(401), "wants a key and the gateway has none for it", "Next step: set TOOLGLOT_API_KEY")
+    try_errors(make_upstream(401), "wants an API key, and the gateway has none for it", "TOOLGLOT_API_KEY")
 
 
 def test_an_unknown_model_is_explained_in_every_wire() -> None:
@@ -119,7 +119,7 @@ def test_an_upstream_that_is_down_is_explained_in_every_wire() -> None:
         problems, findings = await check(settings)
         assert [finding.check for finding in findings] == ["upstream"]
         for error in await list_errors(settings, problems):
-            assert "Next step: Start it, or give another address (--base-url" in error
+            assert "Next (operator): start it, or give another address (--base-url" in error
             assert error.count("127.0.0.1:9") == 1, "what the error says already is not repeated"
 
     run(test)
@@ -131,7 +131,7 @@ def test_other_errors_are_not_explained() -> None:
             settings = load_for(f"{address}/v1")
             problems, findings = await check(settings)
             assert findings
-            assert not [error for error in await list_errors(settings, problems) if "Next step" in error]
+            assert not [error for error in await list_errors(settings, problems) if "Found at the start" in error]
 
     run(test)
 

@@ -193,6 +193,11 @@ def _run(
         runner.run(serve_with_reload())
 
 
+def _name_console(settings: Settings, address: str) -> str:
+    """The line about the console, if there is one."""
+    return f"See what it does: {address}/console\n\n" if settings.console.enabled else ""
+
+
 def _choose_mount(settings: Settings) -> Mount | None:
     """The console, if the settings want it."""
     if not settings.console.enabled:
@@ -236,7 +241,7 @@ For an agent (claude, codex, opencode, gemini, qwen, cline, ...), in another ter
     toolglot setup claude{where}      # write its configuration, make a test call; --undo restores it
     toolglot run claude{options}      # or start it with a gateway of its own, and change no file
 
-For any OpenAI client the base URL is {address}/v1. Try it:
+{_name_console(settings, address)}For any OpenAI client the base URL is {address}/v1. Try it:
 
     curl -s {address}/v1/chat/completions -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '
       {{"model": "any", "messages": [{{"role": "user", "content": "What is the weather in Paris?"}}],

@@ -187,15 +187,17 @@ class KnownProblems:
             await pool.close()
 
     def explain(self, error: ToolglotError, upstream: Upstream) -> None:
-        """Add to an error what the start found about its cause, if it did."""
+        """Add to an error what the start found about its cause, if it did. Where the error says itself whose key was
+        refused, that stands."""
         findings = self._findings.get(upstream.name)
         if findings is None or not isinstance(error, UpstreamError):
             return
         finding = findings.get(_find_cause(error))
-        if finding is None or finding.remedy in error.message:
+        if finding is None or error.step:
             return
-        known = "" if finding.check == "upstream" else f" Found at the start: {finding.text}."
-        error.message = f"{error.message.rstrip('. ')}.{known} Next step: {finding.remedy}."
+        if finding.check != "upstream":
+            error.message = f"{error.message.rstrip('. ')}. Found at the start: {finding.text}."
+        error.step = f"{finding.remedy[:1].lower()}{finding.remedy[1:]}."
 
 
 CAUSES: Final[Mapping[int, str]] = {
