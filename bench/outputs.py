@@ -20,9 +20,8 @@ from typing import Any
 
 import toolglot
 from toolglot.reading.reader import collect
+from toolglot.reading.scoring import ComparedCall, judge_calls
 
-Call = tuple[str, Any]
-VERDICTS = ("right", "missed", "wrong", "invented")
 OPENERS = ("<think>", "<|open|>think<|sep|>")
 LONGEST_CUT = 12
 BROKEN = "cut or broken"
@@ -37,21 +36,10 @@ class Output:
     family: str
     text: str
     tools: list[dict[str, Any]]
-    calls: list[Call] | None
+    calls: list[ComparedCall] | None
     is_cut: bool
     opener: str
     record: dict[str, Any]
-
-
-def comparable(value: Any) -> Any:
-    """A JSON value in a form in which ``1`` equals ``1.0`` and not ``True``."""
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return (type(value).__name__, value)
-    if isinstance(value, (int, float)):
-        return ("number", value)
-    if isinstance(value, Mapping):
-        return ("object", sorted((key, comparable(each)) for key, each in value.items()))
-    return ("array", [comparable(each) for each in value])
 
 
 def make_output(record: dict[str, Any], prompts: Mapping[str, str]) -> Output:
@@ -81,27 +69,6 @@ def load_outputs(folder: Path) -> list[Output]:
         lines = filter(str.strip, file.read_text("utf-8").splitlines())
         rows.extend(make_output(json.loads(line), prompts) for line in lines)
     return rows
-
-
-def judge(expected: Sequence[Call] | None, delivered: Sequence[Call]) -> str:
-    """How the calls of a reading compare with those expected.
-
-    ``missed``: all that was delivered is right, but some is not there. ``invented``: all that was expected is there, and
-    something besides. ``wrong``: another value, another name, another order.
-    """
-    wanted = [(name, comparable(arguments)) for name, arguments in expected or ()]
-    got = [(name, comparable(arguments)) for name, arguments in delivered]
-    if wanted == got:
-        return "right"
-    absent, surplus = list(wanted), []
-    for call in got:
-        if call in absent:
-            absent.remove(call)
-        else:
-            surplus.append(call)
-    if absent and not surplus:
-        return "missed"
-    return "invented" if surplus and not absent else "wrong"
 
 
 # -- ways to cut -------------------------------------------------------------------------------------------------------
@@ -138,7 +105,7 @@ def count_outputs(outputs: Sequence[Output], rounds: int) -> tuple[dict[str, dic
         family = output.family if output.calls is not None else BROKEN
         for way, pieces in ways_to_cut(output.text, output.name, rounds).items():
             calls = [(call.name, json.loads(call.arguments)) for call in read_pieces(pieces, output).calls]
-            verdict = judge(output.calls, calls)
+            verdict = judge_calls(output.calls or (), calls)
             counts.setdefault(way, {}).setdefault(family, Counter())[verdict] += 1
             if verdict != "right":
                 faults.setdefault(f"{output.name}: {verdict}", []).append(way)

@@ -30,6 +30,7 @@ import packages
 from outputs import BROKEN
 
 from toolglot.core.errors import ToolglotError
+from toolglot.reading.scoring import VERDICTS
 from toolglot.server.upstream.embedded import MODEL, start
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "reading"
@@ -71,7 +72,7 @@ def bench_outputs(options: argparse.Namespace) -> None:
     print(
         f"### {packages.CANITOOLCALL}: {complete} outputs with an answer, {len(rows) - complete} cut or broken ones\n"
     )
-    print(table(("family, read whole", "rows", *outputs.VERDICTS), family_rows(counts["whole"])) + "\n")
+    print(table(("family, read whole", "rows", *VERDICTS), family_rows(counts["whole"])) + "\n")
     print(table((f"{complete} outputs with an answer", "right", "missed", "wrong", "invented", "calls from cut or broken"), [
         *(way_row(way, families) for way, families in counts.items()),
         (f"{AGNOSTIC_PEER}, streamed", PEER_STREAMED, "-", "-", "-", "-"),
@@ -91,14 +92,14 @@ def bench_outputs(options: argparse.Namespace) -> None:
 def family_rows(families: dict[str, Counter[str]]) -> list[tuple[object, ...]]:
     """One row for each family, the cut and broken outputs last."""
     names = sorted(families, key=lambda name: (name == BROKEN, name))
-    return [(name, families[name].total(), *(families[name][each] for each in outputs.VERDICTS)) for name in names]
+    return [(name, families[name].total(), *(families[name][each] for each in VERDICTS)) for name in names]
 
 
 def way_row(way: str, families: dict[str, Counter[str]]) -> tuple[object, ...]:
     """One way of cutting: the rows with an answer summed up, and what was delivered from the others."""
     broken = families.get(BROKEN, Counter())
     answered = sum((verdicts for name, verdicts in families.items() if name != BROKEN), Counter())
-    return (f"toolglot, {way}", *(answered[each] for each in outputs.VERDICTS), broken.total() - broken["right"])
+    return (f"toolglot, {way}", *(answered[each] for each in VERDICTS), broken.total() - broken["right"])
 
 
 # -- BFCL --------------------------------------------------------------------------------------------------------------

@@ -34,5 +34,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-samples",
         action="store_true",
-        help="rewrite what is generated: '## Read' parts of tests/data/dialects/*/*.md, tables of docs/CONFIGURATION.md, docs/state.md and docs/setup.md, docs/reference, docs/before-after.md, the graph of docs/ARCHITECTURE.md",
+        help="rewrite what is generated: '## Read' parts of tests/data/dialects/*/*.md, docs/toolglot.schema.json, tables of docs/CONFIGURATION.md, docs/state.md and docs/setup.md, docs/reference, docs/before-after.md, the graph of docs/ARCHITECTURE.md",
     )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolglot.core.conversation import Conversation
 from toolglot.core.errors import ClientError, ToolglotError, ToolSchemaError, UsageError
@@ -43,7 +43,23 @@ from toolglot.prompting.tool_prompt import tool_prompt
 from toolglot.reading.reader import ParsedCall as Call
 from toolglot.reading.reader import Reader, Reading, RejectedCall, read
 
-__version__ = "0.1.0"
+__version__: str
+"""The version of the installed package."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> str:
+        """Look up ``__version__`` when it is first used, which the start of the command line need not wait for."""
+        if name != "__version__":
+            raise AttributeError(f"module 'toolglot' has no attribute {name!r}")
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version("toolglot")
+        except PackageNotFoundError:  # source that is not installed
+            found = "0+unknown"
+        globals()["__version__"] = found
+        return found
 
 
 def list_dialects() -> list[Dialect]:

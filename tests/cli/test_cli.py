@@ -16,7 +16,7 @@ from support.samples import DATA
 
 import toolglot
 from toolglot.cli.main import main
-from toolglot.cli.read import GREEN, RED, wants_color
+from toolglot.cli.terminal import GREEN, RED, wants_color
 
 TOOLS = str(DATA / "tools" / "house.json")
 CALL = '<tool_call>\n{"name": "list_sensors", "arguments": {}}\n</tool_call>'

@@ -138,7 +138,7 @@ def test_export(cli: Cli, tmp_path: Path) -> None:
     lines = [json.loads(line) for line in target.read_text().splitlines()]
     assert [sorted(one.get("bodies", ())) for one in lines] == [
         ["answer", "request"],
-        ["answer", "model", "request", "upstream_request"],
+        ["answer", "model", "request", "trace", "upstream_request"],
         [],
     ]
     code, out, errors = cli("records", "export", "--format", "openai-finetune")

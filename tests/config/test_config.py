@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import toolglot
-from toolglot.cli.config import describe_settings
 from toolglot.config import (
     DEFAULT_DIALECT,
     KeyHash,
@@ -31,6 +30,7 @@ from toolglot.config import (
     make_key,
     owner_of,
 )
+from toolglot.config.description import describe_settings
 from toolglot.config.rollout import Plan
 from toolglot.config.settings import FALLBACK, FIELDS, SECTIONS, SETTINGS, TABLES, Setting
 from toolglot.core.call_patterns import PATTERNS
@@ -98,7 +98,9 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "server.drain_seconds": ("1", 1.0),
     "server.log_bodies": ("yes", True),
     "server.log_level": ("WARNING", "warning"),
+    "server.traces": ("otlp", "otlp"),
     "server.default_model": ("coder", "coder"),
+    "server.start_checks": ("false", False),
     "server.state_dir": ("none", "none"),
     "tool_calling.enabled": ("off", False),
     "tool_calling.auto_detect": ("0", False),
@@ -162,6 +164,9 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "store.keep_records_days": ("0.5", 0.5),
     "store.keep_sessions_days": ("0", 0.0),
     "store.max_bytes": ("2 GiB", 2 << 30),
+    "console.enabled": ("false", False),
+    "console.read_only": ("true", True),
+    "console.keys": (KEY, (KeyHash.of(KEY),)),
 }
 
 

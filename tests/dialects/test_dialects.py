@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 from support.samples import (
@@ -20,6 +21,7 @@ from support.samples import (
 )
 
 import toolglot
+from toolglot.core.events import merge_deltas
 
 SAMPLES = load_samples()
 
@@ -41,6 +43,17 @@ def test_any_chunking_gives_the_same_events(sample: Sample) -> None:
     whole = sample.read()
     for name, chunks in chunkings(sample.text, sample.id):
         assert sample.read(chunks) == whole, name
+
+
+@each_sample(SAMPLES)
+def test_a_last_chunk_gives_the_same_events(sample: Sample) -> None:
+    """The whole answer, and the answer cut anywhere, with and without knowing that no more text comes."""
+    tools, random = load_tools(sample.tools), Random(sample.id)
+    for end in (len(sample.text), *(random.randrange(len(sample.text) + 1) for _ in range(5))):
+        known = toolglot.Reader(tools, **sample.options).feed_last(sample.text[:end], sample.truncated)
+        reader = toolglot.Reader(tools, **sample.options)
+        unknown = [*reader.feed(sample.text[:end]), *reader.close(sample.truncated)]
+        assert list(merge_deltas(known)) == list(merge_deltas(unknown)), end
 
 
 @each_sample([sample for sample in SAMPLES if sample.canonical and sample.path.stem != "nasty-closer"])

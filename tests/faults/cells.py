@@ -20,7 +20,7 @@ from faults.network_faults import NETWORK_FAULTS, UNREACHABLE, End, Fault, Plann
 from faults.wire_data import ROOTS, TOOL, WIRES, make_answer, make_request
 
 from toolglot.config import ModelSettings, Settings, Upstream, load
-from toolglot.gateway.telemetry.records import Record
+from toolglot.gateway.telemetry.record import Record
 from toolglot.server.lifecycle import listening
 
 MODES: Final = ("relay", "native", "text")

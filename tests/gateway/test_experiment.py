@@ -17,7 +17,7 @@ from support.gateway import ASK, READ, Gate, gateway, run
 from toolglot.clients.toolsets import all_mappings
 from toolglot.config.rollout import Arm, Plan, Rollout, identify
 from toolglot.gateway.dry_run import BROKEN, DryRun
-from toolglot.gateway.telemetry.records import Record
+from toolglot.gateway.telemetry.record import Record
 from toolglot.sim import SimOptions
 from toolglot.wires import all_wires
 

@@ -14,7 +14,7 @@ from aiohttp import web
 from support.gateway import ASK, READ, gateway, run
 
 from toolglot import list_dialects
-from toolglot.gateway.telemetry.records import OWN_ID
+from toolglot.gateway.telemetry.recorder import OWN_ID
 from toolglot.server.app import TokenSource
 from toolglot.sim import Answer, ScriptedAnswer, SimOptions
 

@@ -20,7 +20,7 @@ from toolglot.gateway.exchange import Exchange, prepare
 from toolglot.gateway.routing import Capabilities
 from toolglot.gateway.sessions.conversation_state import count_common
 from toolglot.gateway.telemetry.log import Telemetry
-from toolglot.gateway.telemetry.records import RequestRecorder
+from toolglot.gateway.telemetry.recorder import RequestRecorder
 from toolglot.reading.reader import dialect_index
 from toolglot.wires import all_wires, client_wires
 

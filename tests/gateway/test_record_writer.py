@@ -22,7 +22,7 @@ from toolglot.core.events import CallEnded, CallRejected, CallStarted, Reason
 from toolglot.gateway.telemetry import record_writer
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.gateway.telemetry.record_writer import MARGIN, RECORD_ID, RecordWriter
-from toolglot.gateway.telemetry.records import RequestRecorder
+from toolglot.gateway.telemetry.recorder import RequestRecorder
 from toolglot.store import open_store
 from toolglot.store.interface import RecordQuery, RecordRow, Store
 

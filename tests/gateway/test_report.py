@@ -203,7 +203,7 @@ def test_several_files_and_standard_input_are_one_log(
 ) -> None:
     path = tmp_path / "log"
     path.write_text(made("a") + "\n")
-    monkeypatch.setattr("sys.stdin", io.StringIO(made("b")))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(made("b").encode())))
     document = json.loads(report(capsys, str(path), str(path), "-", "--json"))
     assert document["reading"][0]["tools"] == {"a": 2, "b": 1}
     assert document["reading"][0]["verdict"] == "met"
@@ -215,7 +215,7 @@ def test_several_files_and_standard_input_are_one_log(
         (["missing.log"], "cannot read missing.log"),
         (["--url", "gateway"], "is not the address"),
         (["--url", "http://127.0.0.1:1"], "cannot read the metrics"),
-        (["--url", "http://127.0.0.1:1", "x.log"], "either logs or a gateway"),
+        (["--url", "http://127.0.0.1:1", "x.log"], "give files, --url or --since"),
     ],
 )
 def test_wrong_use(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

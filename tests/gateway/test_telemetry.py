@@ -38,7 +38,7 @@ from toolglot.gateway.telemetry.log import Telemetry, log_to
 from toolglot.gateway.telemetry.metrics import DURATION_BUCKETS, KNOWN, LABELS, Labels
 from toolglot.gateway.telemetry.metrics import Histogram as OwnHistogram
 from toolglot.gateway.telemetry.prometheus import render
-from toolglot.gateway.telemetry.records import BODY_LENGTH, RequestRecorder
+from toolglot.gateway.telemetry.recorder import BODY_LENGTH, RequestRecorder
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -158,6 +158,7 @@ def test_a_record_describes_the_outcome_of_a_request(telemetry: Telemetry, clock
         "complaints": ["no_tool"],
         "would": None,
         "outcome": "ok",
+        "fault": "model",
         "attempts": [{"upstream": "vllm", "mode": "text", "dialect": "qwen3_coder", "error": "", "duration": 1.5}],
         "session": "",
         "prompt_bytes": 9000,
@@ -439,6 +440,8 @@ def test_records_are_counted(telemetry: Telemetry, clock: Time) -> None:
     assert samples(telemetry) == {
         "toolglot_requests_total dialect=qwen3_coder mode=text status=200": 2,
         "toolglot_requests_total dialect=none mode=none status=502": 1,
+        "toolglot_outcomes_total fault=model outcome=ok": 2,
+        "toolglot_outcomes_total fault=client outcome=abandoned": 1,
         "toolglot_calls_total dialect=qwen3_coder": 2,
         "toolglot_repairs_total repair=unquoted_key": 2,
         "toolglot_repairs_total repair=single_quotes": 2,

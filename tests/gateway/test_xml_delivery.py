@@ -23,7 +23,7 @@ from toolglot.core.events import (
 )
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.delivery_plan import DeliveryPlan
-from toolglot.gateway.telemetry.records import RequestRecorder
+from toolglot.gateway.telemetry.recorder import RequestRecorder
 from toolglot.gateway.xml_delivery import XmlDelivery
 
 ROO = all_clients()["roo-3.29"]

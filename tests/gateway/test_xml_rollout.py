@@ -11,7 +11,7 @@ import pytest
 from support.gateway import gateway, run
 from support.xmlprompts import write_cline, write_roo
 
-from toolglot.gateway.telemetry.records import Record
+from toolglot.gateway.telemetry.record import Record
 from toolglot.sim import SimOptions
 from toolglot.sim.script import parse_script
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.source_tables import cache_table, client_table, imported_packages, layers, package_graph
+from support.source_tables import cache_table, client_table, imported_packages, layers, package_graph, start_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src/toolglot"
@@ -24,6 +24,7 @@ GENERATED = {
     "packages": ("docs/ARCHITECTURE.md", package_graph),
     "caches": ("docs/state.md", cache_table),
     "clients": ("docs/setup.md", client_table),
+    "started": ("docs/setup.md", start_table),
 }
 
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")

@@ -122,6 +122,8 @@ def check_command(words: list[str]) -> str:
         case ["toolglot", command, *arguments]:
             if command not in COMMANDS:
                 return f"there is no command {command!r}"
+            if command == "run" and "--" in arguments:
+                arguments = arguments[: arguments.index("--")]  # what follows is for the agent
             complaint = io.StringIO()
             with contextlib.redirect_stderr(complaint), contextlib.redirect_stdout(io.StringIO()):
                 try:
@@ -156,8 +158,6 @@ def test_commands_exist_with_these_options(block: Block) -> None:
 def is_optional(command: str) -> bool:
     """Whether a command belongs to a part that this installation lacks."""
     words = split_words(command)
-    if words[:2] == ["toolglot", "run"]:
-        return "run" not in COMMANDS
     return "--embedded" in words and bool(check_command(["toolglot", "serve", "--embedded", "smollm2"]))
 
 

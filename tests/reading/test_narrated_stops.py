@@ -18,7 +18,8 @@ from toolglot.core.conversation import Message, Part, Role, Text, ToolCall, Tool
 from toolglot.reading.narrated_stops import REQUEST_SIZE, TAIL_SIZE, announces_action, wants_action
 
 DATA = Path(__file__).resolve().parents[1] / "data"
-LANGUAGES = ("en", "zh", "es", "hi", "ar", "pt", "ru", "ja", "de", "fr")
+MAIN_LANGUAGES = ("en", "zh", "es", "hi", "ar", "pt", "ru", "ja", "de", "fr")
+LANGUAGES = (*MAIN_LANGUAGES, "ko", "it", "id", "bn")
 ANNOUNCEMENT = "Let me check the config."
 LINES = "print(1)\n" * 500
 
@@ -48,9 +49,10 @@ def make_messages(items: list[list[Any]]) -> tuple[Message, ...]:
 
 def test_data_is_large_enough() -> None:
     counts = Counter((row["language"], row["kind"] == "announcement") for row in ENDINGS)
-    for language in LANGUAGES:
+    for language in MAIN_LANGUAGES:
         assert counts[language, True] >= 33
         assert counts[language, False] >= 66
+    assert {language for language, _ in counts} == set(LANGUAGES)
     assert len({row["text"] for row in ENDINGS}) == len(ENDINGS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -14,11 +15,11 @@ import pytest
 from support.gateway import ASK, READ, gateway
 from support.gateway import run as run_gateway
 
-from toolglot.cli.serve import find_unreachable
 from toolglot.config import USUAL_TOOLS, load
 from toolglot.core.conversation import Tool
 from toolglot.prompting.tool_prompt import tool_prompt
 from toolglot.reading.reader import dialect_index
+from toolglot.server.upstream.checks import find_unreachable
 from toolglot.sim import Answer, ScriptedAnswer, SimOptions
 
 CALL = "<read_file>\n<path>config.json</path>\n</read_file>"
@@ -220,11 +221,11 @@ def test_an_upstream_that_does_not_answer_is_named_at_the_start() -> None:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         settings = load({"base_url": f"http://me:secret@127.0.0.1:{port}/v1?key=hidden"}, {})
-        (problem,) = find_unreachable(settings)
+        problem = str(asyncio.run(find_unreachable(settings.upstreams[0])))
         assert f"'default' at http://***@127.0.0.1:{port}/v1?*** does not answer" in problem and "--base-url" in problem
         assert "secret" not in problem and "hidden" not in problem
         taken.listen()
-        assert not list(find_unreachable(settings))
+        assert asyncio.run(find_unreachable(settings.upstreams[0])) is None
 
 
 def test_the_error_for_a_request_too_large_for_a_small_model_says_what_to_do(caplog: pytest.LogCaptureFixture) -> None:

@@ -18,7 +18,7 @@ from support.thinking_upstream import Thinker
 
 from toolglot.cli.main import main
 from toolglot.config import KeyHash, LiveReload, Settings
-from toolglot.config.keys import ClientKeys
+from toolglot.config.keys import ClientKeys, StoredKey
 from toolglot.config.rollout import Rollout, read_plan
 from toolglot.config.shared_rollout import change_rollout, decode_rollout, fingerprint
 from toolglot.core.errors import UsageError
@@ -121,7 +121,7 @@ def test_a_key_expires_while_the_gateway_runs() -> None:
     now = [100.0]
     keys = ClientKeys((), lambda: now[0])
     needed = [keys.required]
-    keys.set_stored([(KeyHash.of(ONE), 200.0)])
+    keys.set_stored([StoredKey(KeyHash.of(ONE), 200.0)])
     needed.append(keys.required)
     assert needed == [False, True] and keys.admit(ONE) and not keys.admit("") and not keys.admit(OTHER)
     now[0] = 200.0

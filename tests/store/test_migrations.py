@@ -20,7 +20,10 @@ from toolglot.store.sql import Engine, Query, Steps
 ENGINES = (sqlite.ENGINE, postgres.ENGINE)
 LATEST = max(list_migrations(sqlite.ENGINE))
 
-SESSION = "INSERT INTO sessions VALUES ('s1', $1, 1.0, 2.0, 3, 'sim', 'here', '')"
+SESSION = """
+    INSERT INTO sessions (id, owner, created, used, turns, model, upstream, client_session)
+    VALUES ('s1', $1, 1.0, 2.0, 3, 'sim', 'here', '')
+"""
 RECORD = "INSERT INTO records VALUES ('r1', 'q1', $1, 's1', 4.0, 'openai_chat', 'sim', 'here', 200, 'ok', $2, 9)"
 CHAT = "INSERT INTO chats VALUES ('c1', 'acc', 's1', $1, 'm1', 1.0, 2.0, 7, 'me', 0.0)"
 NODE = """
@@ -30,6 +33,7 @@ ROWS: dict[int, Sequence[Query]] = {
     1: (Query(SESSION, (b"anna",)), Query(RECORD, (b"anna", b"{}"))),
     2: (Query(CHAT, (b"anna",)), Query(NODE, (b"k", b""))),
     3: (),
+    4: (),
 }
 """Rows as each version had them, beside those of the versions before: literally, so that they never change."""
 

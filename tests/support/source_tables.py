@@ -10,6 +10,10 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toolglot.clients.agents import Agent
 
 PACKAGE = "toolglot"
 
@@ -137,3 +141,28 @@ def client_table(root: Path) -> str:
             f"| `{agent.name}` ({agent.title}) | {files or 'printed'} | `{agent.wire}` | {agent.tested or '-'} |\n"
         )
     return "".join(rows)
+
+
+def start_table(_: Path) -> str:
+    """How ``toolglot run`` points each client to its gateway."""
+    from toolglot.clients.agents import AGENTS
+
+    rows = [
+        f"| `{agent.name}` | {', '.join(_list_means(agent))} | `{agent.launch.install}` |\n"
+        for agent in AGENTS
+        if agent.launch
+    ]
+    return "".join(["| client | how | installed with |\n|---|---|---|\n", *rows])
+
+
+def _list_means(agent: Agent) -> Iterator[str]:
+    launch = agent.launch
+    assert launch is not None
+    named = {name for name, value in launch.variables.items() if isinstance(value, str) and "{folder}" in value}
+    variables = [*agent.variables, *launch.variables]
+    if launch.override:
+        yield f"options (`{launch.override} key=value`)"
+    yield from (f"a file in a temporary folder (`{option}`)" for option in launch.options[::2])
+    yield from (f"a temporary folder (`{name}`)" for name in variables if name in named)
+    if others := [f"`{name}`" for name in variables if name not in named]:
+        yield f"variables ({', '.join(others)})"

@@ -16,7 +16,7 @@ from toolglot.core.events import Event, Finished, TextDelta
 from toolglot.core.options import Options
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.delivery_plan import DeliveryPlan
-from toolglot.gateway.telemetry.records import RequestRecorder
+from toolglot.gateway.telemetry.recorder import RequestRecorder
 from toolglot.gateway.xml_delivery import XmlDelivery
 from toolglot.reading.reader import Reader
 

@@ -15,6 +15,11 @@ def add_gateway_options(parser: argparse.ArgumentParser) -> None:
     server.add_argument("--host", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)")
     server.add_argument("--port", metavar="N", help="port to listen on; 0 takes a free port (default: 8484)")
     server.add_argument("--workers", metavar="N", help="processes that share the port (default: 1)")
+    add_upstream_options(parser)
+
+
+def add_upstream_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose upstream and model."""
     upstream = parser.add_argument_group("upstream and model")
     upstream.add_argument("--config", metavar="FILE", help="settings file: toolglot.toml or a LiteLLM config.yaml")
     upstream.add_argument("--base-url", metavar="URL", help="base URL of an OpenAI-compatible server")

@@ -1,43 +1,42 @@
-"""``toolglot config show``: the effective settings and the source of each. Secrets are masked."""
+"""``toolglot config``: the effective settings and the source of each, with secrets masked; and checks of a file."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from toolglot.cli.common_options import add_gateway_options, load_settings
+from toolglot.cli.config_check import add_actions
 from toolglot.cli.exit_codes import OK, Commands
-from toolglot.config import KeyHash, Secret, Settings
-from toolglot.config.keys import MASK
-from toolglot.config.rollout import Plan
-from toolglot.config.settings import SETTINGS
+from toolglot.config.description import describe_settings
 
 EXAMPLES = """\
 examples:
   toolglot config show                          the settings that 'toolglot serve' would use here
   toolglot config show --config config.yaml     how a LiteLLM file is understood
   TOOLGLOT_PORT=9000 toolglot config show       with a setting from the environment
+  toolglot config check toolglot.toml           every problem of a file, with its line
+  toolglot config schema                        the JSON Schema of the file, for editors
 """
 
 
 def add(commands: Commands) -> None:
-    config = commands.add_parser("config", help="show the settings", description="Inspect the settings.")
+    config = commands.add_parser(
+        "config", help="show and check the settings", description="Show and check the settings.", epilog=EXAMPLES
+    )
     actions = config.add_subparsers(title="actions", metavar="ACTION", required=True)
     show = actions.add_parser(
         "show",
         help="show every setting and its source",
         description="Show every setting and its source: command line, environment, file or default. Secrets are"
         " masked.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     show.add_argument("--json", action="store_true", help="print one JSON document")
     add_gateway_options(show)
     show.set_defaults(run=run)
+    add_actions(actions)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,48 +46,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print("\n".join(format_lines(document)))
     return OK
-
-
-def describe_settings(settings: Settings) -> dict[str, Any]:
-    """The settings as a JSON document, with secrets masked."""
-    return {
-        "settings": {
-            one.key: {
-                "value": mask_value(getattr(getattr(settings, one.section), one.field)),
-                "source": settings.sources.get(one.key, ""),
-            }
-            for one in SETTINGS
-        },
-        "upstreams": [{one.name: mask_value(getattr(up, one.name)) for one in fields(up)} for up in settings.upstreams],
-        "models": [{one.name: getattr(model, one.name) for one in fields(model)} for model in settings.models],
-        "sources": {
-            key: source for key, source in settings.sources.items() if key not in {one.key for one in SETTINGS}
-        },
-        "notes": list(settings.notes),
-    }
-
-
-def mask_value(value: Any) -> Any:
-    """The value with secrets masked."""
-    match value:
-        case Secret() | Plan():
-            return str(value)
-        case KeyHash():
-            return MASK
-        case tuple():
-            return [mask_value(item) for item in value]
-        case Mapping():
-            return dict.fromkeys(value, MASK)
-        case str() if "://" in value:
-            return mask_address(value)
-    return value
-
-
-def mask_address(address: str) -> str:
-    """Mask the user name, password and query of a URL."""
-    parts = urlsplit(address)
-    netloc = f"{MASK}@{parts.netloc.rpartition('@')[2]}" if "@" in parts.netloc else parts.netloc
-    return urlunsplit(parts._replace(netloc=netloc, query=MASK if parts.query else ""))
 
 
 def format_lines(document: Mapping[str, Any]) -> Iterator[str]:

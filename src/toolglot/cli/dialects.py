@@ -8,12 +8,19 @@ import json
 import toolglot
 from toolglot.cli.exit_codes import OK, Commands
 
+EXAMPLES = """\
+examples:
+  toolglot dialects                 name, family, file and the start of a sample
+  toolglot dialects --json          with full samples
+"""
+
 
 def add(commands: Commands) -> None:
     dialects = commands.add_parser(
         "dialects",
         help="list the dialects",
         description="List all dialects: name, family, source file and the start of a sample.",
+        epilog=EXAMPLES,
     )
     dialects.add_argument("--json", action="store_true", help="print one JSON document, with full samples")
     dialects.set_defaults(run=run)

@@ -11,25 +11,19 @@ import json
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
 
 from toolglot.cli.backups import BackedUpFile
 from toolglot.cli.common_options import add_gateway_options, find_settings_file, load_settings
-from toolglot.cli.config import mask_address
 from toolglot.cli.exit_codes import FINDINGS, OK, USAGE_ERROR, Commands
 from toolglot.cli.explain import explain_route
 from toolglot.cli.gateway_contact import GatewayContact, find_address
-from toolglot.cli.serve import find_unreachable
 from toolglot.clients.agents import AGENTS
 from toolglot.config import ModelSettings, Settings, Upstream
 from toolglot.config.settings import ANY
-from toolglot.core.errors import StoreError, ToolglotError, UpstreamResponseError, UsageError
-from toolglot.core.redaction import redact
-
-if TYPE_CHECKING:
-    from toolglot.server.upstream.pool import ConnectionPool
+from toolglot.core.errors import StoreError, ToolglotError, UsageError
+from toolglot.server.upstream.findings import FINE, PROBLEM, WARNING, Finding
 
 EXAMPLES = """\
 examples:
@@ -43,20 +37,6 @@ exit codes:
   1  there are warnings
   2  there are problems: requests will fail
 """
-FINE, WARNING, PROBLEM = "ok", "warning", "problem"
-LISTED: Final = 10
-AGENT_TOKENS: Final = 16_384
-"""Coding agents send 8,000 to 30,000 tokens before the first message of the user."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One result: what was checked, how serious it is, what was found, and a command or setting that corrects it."""
-
-    check: str
-    severity: str
-    text: str
-    remedy: str = ""
 
 
 def add(commands: Commands) -> None:
@@ -99,8 +79,7 @@ async def _collect(arguments: argparse.Namespace) -> list[Finding]:
 
 
 def format_finding(finding: Finding) -> str:
-    remedy = f"  ->  {finding.remedy}" if finding.remedy else ""
-    return f"{finding.severity:<8} {finding.check:<9} {finding.text}{remedy}"
+    return f"{finding.severity:<8} {finding.check:<9} {finding}"
 
 
 async def examine(arguments: argparse.Namespace) -> AsyncIterator[Finding]:
@@ -134,74 +113,17 @@ async def examine(arguments: argparse.Namespace) -> AsyncIterator[Finding]:
 
 async def examine_upstream(settings: Settings, upstream: Upstream, calls: bool) -> AsyncIterator[Finding]:
     """The findings about one upstream and one of its models."""
-    import asyncio
-
-    from toolglot.server.upstream.context_size import list_models, model_names
+    from toolglot.server.upstream.checks import Examined, check_context, check_upstream
     from toolglot.server.upstream.probe import fresh_pool
-    from toolglot.wires import all_wires
 
-    where = f"{upstream.name}, {mask_address(upstream.base_url)}"
-    unreachable = await asyncio.to_thread(lambda: list(find_unreachable(replace(settings, upstreams=(upstream,)))))
-    if unreachable:
-        problem, _, remedy = unreachable[0].partition(". ")
-        yield Finding("upstream", PROBLEM, problem, remedy)
-        return
-    yield Finding("upstream", FINE, f"{where} is reachable")
-    if all_wires()[upstream.wire].chat is not None:
-        return
+    examined = Examined(upstream)
     async with fresh_pool() as pool:
-        listed: list[dict[str, Any]] = []
-        try:
-            listed = await list_models(pool, upstream)
-            yield Finding(
-                "key", FINE, f"{where}: {'accepted' if upstream.api_key else 'none is needed to list models'}"
-            )
-        except (ToolglotError, ValueError) as error:
-            finding = describe_refusal(upstream, error)
+        async for finding in check_upstream(settings, examined, pool):
             yield finding
-            if finding.severity == PROBLEM:
-                return
-        model, findings = find_model(settings, upstream, model_names(listed))
-        for finding in findings:
-            yield finding
-        if model:
-            async for finding in examine_model(settings, upstream, model, calls):
+        if examined.model:
+            async for finding in examine_model(settings, upstream, examined.model, calls):
                 yield finding
-            yield await check_context(pool, upstream, model, listed)
-
-
-def describe_refusal(upstream: Upstream, error: Exception) -> Finding:
-    """Why an upstream does not list its models: whose key was refused, or that it has no such list."""
-    message = " ".join(redact(str(error), upstream.secrets).split())[:200]
-    where = f"{upstream.name} at {mask_address(upstream.base_url)}"
-    if isinstance(error, UpstreamResponseError) and error.status in (401, 403):
-        whose = "refuses the gateway's own key" if upstream.api_key else "wants a key and the gateway has none for it"
-        text = f"{where} {whose} (this is not the key of your client): {message}"
-        return Finding("key", PROBLEM, text, f"set TOOLGLOT_API_KEY, or api_key of [[upstream]] {upstream.name!r}")
-    return Finding("models", WARNING, f"{where} does not list its models: {message}", "name one: --model NAME")
-
-
-def find_model(settings: Settings, upstream: Upstream, names: list[str]) -> tuple[str, list[Finding]]:
-    """A model of the upstream to examine, and which of the configured models it does not know."""
-    wanted = list_wanted(settings, upstream)
-    if not names:
-        found = wanted[0] if wanted else ""
-        text = f"no model of {upstream.name} is known"
-        return found, [] if found else [Finding("model", WARNING, text, "name one: --model NAME")]
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    shown = ", ".join(names[:LISTED]) + more
-    unknown = [name for name in wanted if name not in names]
-    if not unknown:
-        return (wanted or names)[0], [Finding("model", FINE, f"{upstream.name} has: {shown}")]
-    texts = [f"{upstream.name} has no model {name!r}; it has: {shown}" for name in unknown]
-    known = [name for name in wanted if name in names]
-    return "".join(known[:1]), [Finding("model", PROBLEM, text, f"name one: --model {names[0]}") for text in texts]
-
-
-def list_wanted(settings: Settings, upstream: Upstream) -> list[str]:
-    """The models of an upstream that the settings name."""
-    own = (model for model in settings.models if settings.upstream_of(model).name == upstream.name)
-    return [name for model in own if ANY not in (name := model.model or model.name)]
+            yield await check_context(pool, examined)
 
 
 async def examine_model(settings: Settings, upstream: Upstream, model: str, calls: bool) -> AsyncIterator[Finding]:
@@ -234,21 +156,6 @@ async def examine_model(settings: Settings, upstream: Upstream, model: str, call
     severity = {YES: FINE, NO: WARNING}.get(found.result, PROBLEM)
     remedy = "" if severity == FINE else f"toolglot probe --model {model}, or another --mode or --dialect"
     yield Finding("call", severity, f"{model}, streamed, {found.seconds:.1f} s: {found.detail}", remedy)
-
-
-async def check_context(pool: ConnectionPool, upstream: Upstream, model: str, listed: list[dict[str, Any]]) -> Finding:
-    from toolglot.server.upstream.context_size import find_context_size
-
-    size = await find_context_size(pool, upstream, model, listed)
-    if size is None:
-        return Finding(
-            "context", FINE, f"{model}: the server does not state its size; agents need {AGENT_TOKENS:,} or more"
-        )
-    if size.tokens < AGENT_TOKENS:
-        text = f"{model} reads {size.tokens:,} tokens; coding agents send 8,000 to 30,000 before you type a word"
-        return Finding("context", WARNING, text, size.remedy)
-    text = f"{model} reads {'' if size.certain else 'up to '}{size.tokens:,} tokens"
-    return Finding("context", FINE, text + ("" if size.certain else f"; the server may allocate less ({size.remedy})"))
 
 
 # The gateway's own surroundings

@@ -8,15 +8,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolglot.cli.common_options import add_gateway_options, load_settings
-from toolglot.cli.config import mask_address
 from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.input_files import read_input
 from toolglot.cli.serve import EMBEDDED_DIALECT
 from toolglot.config import ModelSettings, Settings, Upstream
-from toolglot.config.keys import MASK
+from toolglot.config.keys import MASK, mask_address
 from toolglot.core.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         rows = [f"{one['address']}  {one['model']}  {one['kind']}: {one['evidence']}" for one in document]
         lines = iter(rows or ["nothing was learned"])
     else:
-        body = _read_request(arguments.request)
+        body = read_input(arguments.request)
         document = describe_exchange(*_build_exchange(body, arguments, settings, capabilities), capabilities.now())
         lines = format_lines(document)
     print(json.dumps(document, ensure_ascii=False, indent=2) if arguments.json else "\n".join(lines))
@@ -103,13 +102,6 @@ def _add_embedded_upstream(settings: Settings) -> Settings:
         return settings
     upstream = Upstream(name="embedded", base_url="http://embedded.invalid/v1", coached=True)
     return settings.answered_by(upstream, ModelSettings(dialect=EMBEDDED_DIALECT))
-
-
-def _read_request(name: str) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from None
 
 
 def _build_exchange(

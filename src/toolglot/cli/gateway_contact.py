@@ -70,16 +70,27 @@ class GatewayContact:
 
     def list_models(self) -> list[str]:
         """The models that the gateway lists. Raises: UsageError."""
+        listed = _member(self._get("/v1/models")[1], "data")
+        return [one["id"] for one in listed or () if isinstance(one, dict) and isinstance(one.get("id"), str)]
+
+    def fetch(self, path: str) -> bytes:
+        """The body at a path. Raises: UsageError if the gateway does not answer, or with an error."""
+        status, body = self._get(path)
+        if status != 200:
+            raise UsageError(f"the gateway at {self.address} answered {path} with status {status}")
+        return body
+
+    def _get(self, path: str) -> tuple[int, bytes]:
+        """The status and body at a path. Raises: UsageError without an answer or the right key."""
         try:
-            status, _, body = self._send("/v1/models")
+            status, _, body = self._send(path)
         except (OSError, HTTPException) as error:
             raise UsageError(f"the gateway at {self.address} did not answer: {error}") from None
         if status == 401:
             how = "refuses this client key" if self.key else "needs a client key"
             remedy = "set TOOLGLOT_KEY or give --key ('toolglot key' makes one)"
             raise UsageError(f"the gateway at {self.address} {how}: {remedy}")
-        listed = _member(body, "data")
-        return [one["id"] for one in listed or () if isinstance(one, dict) and isinstance(one.get("id"), str)]
+        return status, body
 
     def test_call(self, wire_name: str, model: str) -> CallTest:
         """Send one streamed request with a tool, over the wire that a client uses. Costs one answer of the model."""

@@ -8,6 +8,7 @@ of the requested command is imported, for a fast start.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,12 +16,13 @@ from importlib import import_module
 from typing import Final
 
 import toolglot
-from toolglot.cli.exit_codes import EXIT_CODES, OK, USAGE_ERROR
+from toolglot.cli.exit_codes import EXIT_CODES, INTERRUPTED, OK, USAGE_ERROR, complete_help
 from toolglot.core.errors import ClientError
 
 COMMANDS: Final[Mapping[str, str]] = {
     "serve": "toolglot.cli.serve",
     "setup": "toolglot.cli.setup",
+    "run": "toolglot.cli.run",
     "doctor": "toolglot.cli.doctor",
     "explain": "toolglot.cli.explain",
     "probe": "toolglot.cli.probe",
@@ -28,11 +30,14 @@ COMMANDS: Final[Mapping[str, str]] = {
     "records": "toolglot.cli.records",
     "sessions": "toolglot.cli.sessions",
     "read": "toolglot.cli.read",
+    "eval": "toolglot.cli.eval",
+    "top": "toolglot.cli.top",
     "dialects": "toolglot.cli.dialects",
     "config": "toolglot.cli.config",
     "key": "toolglot.cli.key",
     "rollout": "toolglot.cli.rollout",
     "sim": "toolglot.cli.sim",
+    "completion": "toolglot.cli.completion",
 }
 """The subcommands and their modules, in the order of the help text."""
 
@@ -41,6 +46,7 @@ examples:
   toolglot serve
   toolglot serve --base-url http://127.0.0.1:8080/v1
   toolglot setup claude
+  toolglot run claude --base-url http://127.0.0.1:8080/v1
   toolglot doctor
   toolglot explain request.json --base-url http://127.0.0.1:8080/v1 --ask
   toolglot probe --base-url http://127.0.0.1:8080/v1 --model qwen3-coder
@@ -50,7 +56,8 @@ examples:
   llm "list the files" | toolglot read --tools tools.json --json
   toolglot read answer.txt --tools tools.json --events --stream 4
   toolglot dialects
-  toolglot config show
+  toolglot config check toolglot.toml
+  toolglot completion bash
 """
 
 
@@ -61,22 +68,62 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Raises: ``SystemExit`` for ``--help``, ``--version`` and invalid arguments, as ``argparse`` does.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    given = sys.argv[1:] if argv is None else argv
-    requested = given[:1] if given and given[0] in COMMANDS else COMMANDS
-    arguments = build_parser(requested).parse_args(given)
+    _prepare_streams()
+    given, passed = split_arguments(sys.argv[1:] if argv is None else argv)
+    requested: Iterable[str] = given[:1] if given and given[0] in COMMANDS else COMMANDS
+    if given[:1] == ["--version"]:
+        requested = ()
     try:
+        arguments = build_parser(requested).parse_args(given, argparse.Namespace(passed=passed))
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except ClientError as error:
-        print(f"toolglot: {error.message}", file=sys.stderr)
-        return USAGE_ERROR
+        return _fail(error.message)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader is gone; discard the last flush
+        _discard_output()  # the reader is gone
         return OK
+    except OSError as error:
+        _discard_output()
+        place = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{place}{error.strerror or error}")
+    except RecursionError:
+        return _fail("the input is nested too deeply")
+    except KeyboardInterrupt:
+        _discard_output()
+        return _fail("interrupted", INTERRUPTED)
     return code
+
+
+def _fail(message: str, code: int = USAGE_ERROR) -> int:
+    print(f"toolglot: {message}", file=sys.stderr)
+    return code
+
+
+def _prepare_streams() -> None:
+    """Write UTF-8, and replace a stream that is closed."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere, so that the last flush of the process cannot fail."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # a stream without a file
+        pass
+
+
+def split_arguments(given: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """The arguments of the command, and those after ``--`` if it starts a program that gets them."""
+    if given[:1] not in (["run"], ("run",)) or "--" not in given:
+        return given, ()
+    at = given.index("--")
+    return given[:at], given[at + 1 :]
 
 
 def build_parser(requested: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
@@ -85,10 +132,21 @@ def build_parser(requested: Iterable[str] = COMMANDS) -> argparse.ArgumentParser
         prog="toolglot",
         description="Tool calling between any client and any model: a gateway, and a parser for calls written as text.",
         epilog=EXAMPLES + "\n" + EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"toolglot {toolglot.__version__}")
+    parser.add_argument("--version", action=_PrintVersion)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in requested:
         import_module(COMMANDS[command]).add(commands)
+    complete_help(parser)
     return parser
+
+
+class _PrintVersion(argparse.Action):
+    """Like argparse's own action; the version is looked up only if it is asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help="print the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"toolglot {toolglot.__version__}")
+        parser.exit()

@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final
 
 from msgspec import to_builtins
 
 import toolglot
-from toolglot.cli.exit_codes import EXIT_CODES, OK, ONLY_REJECTED, Commands
+from toolglot.cli.exit_codes import OK, ONLY_REJECTED, Commands
+from toolglot.cli.input_files import read_input
+from toolglot.cli.terminal import BOLD, DIM, GREEN, RED, Paint, ProgressLine, add_color_option, wants_color
 from toolglot.core.errors import UsageError
 from toolglot.core.events import CallEnded, CallRejected, Event, ReasoningDelta, Span, merge_deltas
 from toolglot.dialects.codecs.json_envelope_keys import ARGUMENT_KEYS, LIST_KEYS, LOOSE_NAME_KEYS, NAME_KEYS
@@ -30,9 +30,14 @@ examples:
   toolglot read answer.txt --tool read_file              give a tool by name, without its parameters
   toolglot read answer.txt --events --stream 4           one event per line, fed 4 characters at a time
   toolglot read answer.txt --dialect hermes --truncated  with a dialect hint, for an answer that was cut off
-"""
 
-GREEN, RED, DIM, BOLD, RESET = "\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[1m", "\x1b[0m"
+exit codes:
+  0    the text was read, with or without calls
+  2    usage error: an invalid option, file, tools array or dialect
+  3    the text contains calls, but all of them were rejected
+"""
+LARGEST_CHUNK: Final = 1 << 16
+"""Characters that are fed at a time, so that progress can be shown. The size of chunks does not change the events."""
 
 
 def add(commands: Commands) -> None:
@@ -40,7 +45,7 @@ def add(commands: Commands) -> None:
         "read",
         help="parse one answer and show its calls, text and rejected calls",
         description="Parse one answer of a model and show its calls, text, reasoning and rejected calls.",
-        epilog=READ_EXAMPLES + "\n" + EXIT_CODES,
+        epilog=READ_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     read.add_argument("file", nargs="?", default="-", metavar="FILE", help="text to read (default: standard input)")
@@ -66,7 +71,7 @@ def add(commands: Commands) -> None:
         " (default: allow)",
     )
     read.add_argument("--no-parallel", action="store_true", help="deliver the first call only")
-    read.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colour (default: auto)")
+    add_color_option(read)
     read.set_defaults(run=run)
 
 
@@ -78,8 +83,10 @@ def _chunk_size(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     reader = make_reader(arguments)
-    text = load_text(arguments.file)
-    events = feed(reader, text, arguments.stream or len(text) or 1, arguments.truncated)
+    text = read_input(arguments.file).decode("utf-8", "replace")
+    size = arguments.stream or LARGEST_CHUNK
+    progress = ProgressLine("reading", len(text), shown=not arguments.events)
+    events = feed(reader, text, size, arguments.truncated, progress)
     if arguments.events:
         rejected = calls = 0
         for event in events:
@@ -110,19 +117,14 @@ def make_reader(arguments: argparse.Namespace) -> toolglot.Reader:
     )
 
 
-def feed(reader: toolglot.Reader, text: str, size: int, truncated: bool) -> Iterator[Event]:
+def feed(reader: toolglot.Reader, text: str, size: int, truncated: bool, progress: ProgressLine) -> Iterator[Event]:
     """Feed the text in chunks of this size and yield the events as they occur."""
-    for start in range(0, len(text), size):
-        yield from reader.feed(text[start : start + size])
-    yield from reader.close(truncated=truncated)
-
-
-def load_text(name: str) -> str:
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from error
-    return data.decode("utf-8", "replace")
+    with progress:
+        last = max(len(text) - 1, 0) // size * size
+        for start in range(0, last, size):
+            yield from reader.feed(text[start : start + size])
+            progress.advance(size)
+        yield from reader.feed_last(text[last:], truncated)
 
 
 def load_tools(name: str) -> list[Any]:
@@ -136,6 +138,8 @@ def load_tools(name: str) -> list[Any]:
         raise UsageError(f"{place}: the tools file is not JSON: {error.msg}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"the tools file {name} is not UTF-8 text (byte {error.start})") from error
+    except RecursionError:
+        raise UsageError(f"the tools file {name} is nested too deeply") from None
     tools = data.get("tools") if isinstance(data, dict) else data
     if not isinstance(tools, list):
         raise UsageError(f'{name}: expected an array of tools, or an object with the array under "tools"')
@@ -199,24 +203,6 @@ def find_unread(text: str, truncated: bool = False) -> list[str]:
 
 
 # Terminal output
-
-
-def wants_color(choice: str, stream: TextIO) -> bool:
-    if choice == "auto":
-        return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return choice == "always"
-
-
-@dataclass(frozen=True, slots=True)
-class Paint:
-    """Colours text if ``on``."""
-
-    on: bool
-
-    def __call__(self, text: str, style: str) -> str:
-        if not self.on or not text:
-            return text
-        return "\n".join(f"{style}{line}{RESET}" if line else line for line in text.split("\n"))
 
 
 def format_reading(text: str, reading: Reading, paint: Paint) -> Iterator[str]:

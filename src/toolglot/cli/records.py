@@ -13,6 +13,7 @@ from typing import Any, Final, TextIO
 
 from toolglot.cli.exit_codes import OK, Commands
 from toolglot.cli.store_options import add_store_options, format_table, limit, run_with_store
+from toolglot.cli.terminal import ProgressLine
 from toolglot.core.errors import UsageError
 from toolglot.gateway.storage import describe_record
 from toolglot.gateway.telemetry.finetune import Skipped, make_example
@@ -20,10 +21,10 @@ from toolglot.store.interface import OUTCOMES, RecordQuery, RecordRow, Store
 
 EXAMPLES = """\
 examples:
-  toolglot records list --outcome failed --limit 10                     the latest failures
-  toolglot records show rec_0123                                        one record, with its bodies
-  toolglot records export --format jsonl --output records.jsonl         all records
-  toolglot records export --format openai-finetune --output train.jsonl examples for fine-tuning
+  toolglot records list --outcome failed --limit 10                       the latest failures
+  toolglot records show rec_0123                                          one record, with its bodies
+  toolglot records export --format jsonl --output records.jsonl           all records
+  toolglot records export --format openai-finetune --output train.jsonl   examples for fine-tuning
 """
 JSONL: Final = "jsonl"
 FINETUNE: Final = "openai-finetune"
@@ -51,6 +52,7 @@ def add(commands: Commands) -> None:
         "show", help="show one record", description="Show one record as JSON, with its bodies if they were stored."
     )
     show.add_argument("id", metavar="ID", help="the id of the record or of the request")
+    show.add_argument("--json", action="store_true", help="print JSON, as it does anyway")
     add_store_options(show)
     show.set_defaults(run=run_show)
     export = actions.add_parser(
@@ -100,10 +102,12 @@ def run_show(arguments: argparse.Namespace) -> int:
 def run_export(arguments: argparse.Namespace) -> int:
     try:
         output = open(arguments.output, "w", encoding="utf-8") if arguments.output else nullcontext(sys.stdout)  # noqa: SIM115
+        with output as stream:
+            written, skipped = run_with_store(arguments, partial(_export, arguments=arguments, stream=stream))
     except OSError as error:
+        if not arguments.output:
+            raise
         raise UsageError(f"cannot write {arguments.output}: {error.strerror}") from None
-    with output as stream:
-        written, skipped = run_with_store(arguments, partial(_export, arguments=arguments, stream=stream))
     print(f"{written} records written", file=sys.stderr)
     for reason, number in skipped.items():
         print(f"{number} records skipped: {reason}", file=sys.stderr)
@@ -114,16 +118,18 @@ def run_export(arguments: argparse.Namespace) -> int:
 
 async def _export(store: Store, arguments: argparse.Namespace, stream: TextIO) -> tuple[int, Counter[str]]:
     written, skipped = 0, Counter[str]()
-    async for listed in _list(store, arguments):
-        row = await store.get_record(None, listed.id)
-        if row is None:  # deleted meanwhile
-            continue
-        document = make_example(row) if arguments.format == FINETUNE else describe_record(row)
-        if isinstance(document, Skipped):
-            skipped[document] += 1
-            continue
-        stream.write(json.dumps(document, ensure_ascii=False) + "\n")
-        written += 1
+    with ProgressLine("exporting", unit="records", shown=bool(arguments.output)) as progress:
+        async for listed in _list(store, arguments):
+            progress.advance(1)
+            row = await store.get_record(None, listed.id)
+            if row is None:  # deleted meanwhile
+                continue
+            document = make_example(row) if arguments.format == FINETUNE else describe_record(row)
+            if isinstance(document, Skipped):
+                skipped[document] += 1
+                continue
+            stream.write(json.dumps(document, ensure_ascii=False) + "\n")
+            written += 1
     return written, skipped
 
 

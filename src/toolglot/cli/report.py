@@ -5,18 +5,24 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from http.client import HTTPException
 from itertools import chain
-from urllib.error import URLError
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
 from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.input_files import STANDARD_INPUT, read_lines
+from toolglot.cli.store_options import add_store_options, run_with_store
+from toolglot.cli.terminal import ProgressLine
 from toolglot.config.rollout import NATIVE_CALLS, TRANSFORMATIONS, Arm
 from toolglot.core.errors import UsageError
 from toolglot.gateway.telemetry.report import TARGET, Groups, Tally, read_log, read_metrics
+from toolglot.store.interface import RecordQuery, Store
 
 EXAMPLES = """\
 examples:
@@ -24,7 +30,13 @@ examples:
   toolglot report requests.log                  report from that log
   zcat requests.log.*.gz | toolglot report      the same from standard input
   toolglot report --url http://127.0.0.1:8484   report from the metrics of a running gateway
+  toolglot report --since 24h                   report from the records in the store
+  toolglot report --since 7d --html report.html the same as a page with plots over time
 """
+NO_RECORDS_LOGGED = "no request records found: the gateway writes them only if its log is not a terminal"
+NO_RECORDS_STORED = "there are no records of that time in the store"
+UNITS = {"m": 60, "h": 3600, "d": 86_400}
+PAGE = 500
 ORDER = (Arm.ON, Arm.CONTROL, Arm.DRY_RUN, Arm.OFF)
 NO_TRANSFORMATION = "requests without a transformation"
 TITLES = {**TRANSFORMATIONS, NATIVE_CALLS: "calls that upstreams with native tools make themselves"}
@@ -46,15 +58,31 @@ def add(commands: Commands) -> None:
         "files", nargs="*", metavar="LOGFILE", help="logs with a line of JSON per request (default: stdin)"
     )
     report.add_argument("--url", metavar="URL", help="read the metrics of a running gateway instead of logs")
+    report.add_argument(
+        "--since", type=parse_since, metavar="TIME", help="read the store: records since 30m, 24h, 7d or a date"
+    )
+    report.add_argument("--html", metavar="FILE", help="write a page with plots over time; from logs or the store")
     report.add_argument("--key", metavar="KEY", default="", help="client key, if the gateway requires one")
     report.add_argument("--json", action="store_true", help="print one JSON document")
+    add_store_options(report)
     report.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.url and arguments.files:
-        raise UsageError("report reads either logs or a gateway: leave out --url or the files")
-    groups = _fetch_metrics(arguments.url, arguments.key) if arguments.url else _read_logs(arguments.files or ["-"])
+    given = [source for source in (arguments.url, arguments.files or None, arguments.since) if source is not None]
+    if len(given) > 1:
+        raise UsageError("report reads logs, a gateway or the store: give files, --url or --since")
+    if arguments.html and arguments.url:
+        raise UsageError("metrics have no times: --html needs logs or --since")
+    if arguments.url is not None:
+        groups = _fetch_metrics(arguments.url, arguments.key)
+    else:
+        lines = _read_store(arguments) if arguments.since else _read_logs(arguments.files or [STANDARD_INPUT])
+        groups, found = read_log(lines)
+        if not found:
+            raise UsageError(NO_RECORDS_STORED if arguments.since else NO_RECORDS_LOGGED)
+        if arguments.html:
+            _write_page(arguments.html, lines)
     if arguments.json:
         document = {name: [tally.describe() for tally in _sorted(arms)] for name, arms in groups.items()}
         print(json.dumps(document, ensure_ascii=False, indent=2))
@@ -63,25 +91,65 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _read_logs(names: list[str]) -> Groups:
-    with ExitStack() as stack:
-        groups, found = read_log(chain.from_iterable(_lines(name, stack) for name in names))
-    if not found:
-        raise UsageError("no request records found: the gateway writes them only if its log is not a terminal")
-    return groups
-
-
-def _lines(name: str, stack: ExitStack) -> Iterable[str]:
-    if name == "-":
-        return sys.stdin
+def parse_since(text: str) -> float:
+    """A time, in seconds since 1970: that long ago (``24h``), or a date (``2026-01-31``)."""
+    amount, unit = text[:-1], text[-1:]
+    if amount.isdecimal() and unit in UNITS:
+        return time.time() - int(amount) * UNITS[unit]
     try:
-        return stack.enter_context(open(name, encoding="utf-8", errors="replace"))
+        return datetime.fromisoformat(text).astimezone().timestamp()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a time such as 30m, 24h or 7d nor a date") from None
+
+
+def _read_store(arguments: argparse.Namespace) -> list[str]:
+    """The records in the store since a time, newest first, as lines of JSON."""
+
+    async def read(store: Store) -> list[str]:
+        lines: list[str] = []
+        before = ""
+        with ProgressLine("reading records", unit="records") as progress:
+            while True:
+                rows = await store.list_records(None, RecordQuery(limit=PAGE, before=before))
+                recent = [row for row in rows if row.time >= arguments.since]
+                lines += [row.data.decode("utf-8", "replace") for row in recent]
+                progress.advance(len(recent))
+                if len(recent) < PAGE:
+                    return lines
+                before = rows[-1].id
+
+    return run_with_store(arguments, read)
+
+
+def _write_page(name: str, lines: list[str]) -> None:
+    from toolglot.cli.report_page import make_page
+
+    try:
+        Path(name).write_text(make_page(lines), "utf-8")
     except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from None
+        raise UsageError(f"cannot write {name}: {error.strerror}") from None
+    print(f"{name} written", file=sys.stderr)
+
+
+def _read_logs(names: list[str]) -> list[str]:
+    """The lines of logs that may hold records."""
+    paths = [Path(name) for name in names if name != STANDARD_INPUT]
+    total = sum(path.stat().st_size for path in paths if path.is_file()) if len(paths) == len(names) else 0
+    with ProgressLine("reading logs", total) as progress:
+        return [line for line in _lines(names, progress) if '"arms"' in line]
+
+
+def _lines(names: list[str], progress: ProgressLine) -> Iterator[str]:
+    for line in chain.from_iterable(map(read_lines, names)):
+        progress.advance(len(line))
+        yield line.decode("utf-8", "replace")
 
 
 def _fetch_metrics(url: str, key: str) -> Groups:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"{url} is not the address of a gateway: it must begin with http:// or https://")
     path = parts.path.rstrip("/").removesuffix("/metrics").removesuffix("/v1") + "/metrics"
@@ -91,8 +159,9 @@ def _fetch_metrics(url: str, key: str) -> Groups:
     try:
         with urlopen(request, timeout=TIMEOUT_SECONDS) as reply:
             return read_metrics(reply.read().decode("utf-8", "replace"))
-    except (URLError, OSError) as error:
-        raise UsageError(f"cannot read the metrics of the gateway: {getattr(error, 'reason', error)}") from None
+    except (OSError, HTTPException, ValueError, KeyError) as error:
+        problem = getattr(error, "reason", "") or str(error) or type(error).__name__
+        raise UsageError(f"cannot read the metrics of the gateway at {url}: {problem}") from None
 
 
 # -- terminal output ---------------------------------------------------------------------------------------------------

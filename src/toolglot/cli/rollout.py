@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+import json
 from typing import TYPE_CHECKING, Final
 
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import OK, Commands
 from toolglot.cli.store_options import add_store_options, format_table, run_with_store
-from toolglot.config.rollout import TRANSFORMATIONS, Plan, Rollout, read_plan
-from toolglot.config.shared_rollout import ALL, SharedRollout, change_rollout, decode_rollout
+from toolglot.config.rollout import TRANSFORMATIONS, read_plan
+from toolglot.config.shared_rollout import ALL, SharedRollout, change_rollout, decode_rollout, set_plan
 from toolglot.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def add(commands: Commands) -> None:
     change.add_argument("plan", metavar="PLAN", help="off, shadow, canary, canary-N, full, or a percentage")
     change.set_defaults(run=run_set)
     for parser in (show, change):
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
         add_store_options(parser)
 
 
@@ -50,8 +51,12 @@ def run_show(arguments: argparse.Namespace) -> int:
     stored = run_with_store(arguments, load_stored)
     own = load_settings(arguments).rollout.as_rollout()
     rollout = own if stored is None else stored.rollout
+    plans = {name: str(rollout.plan_of(name)) for name in TRANSFORMATIONS}
+    if arguments.json:
+        print(json.dumps({"source": "settings" if stored is None else "store", "plans": plans}, indent=2))
+        return OK
     print("The store has no rollout; this is that of the settings." if stored is None else "From the store:")
-    print(format_table(("name", "plan"), [(name, str(rollout.plan_of(name))) for name in TRANSFORMATIONS]))
+    print(format_table(("name", "plan"), list(plans.items())))
     return OK
 
 
@@ -69,18 +74,11 @@ def run_set(arguments: argparse.Namespace) -> int:
         await store.save_rollout(change_rollout(stored, after, own, before).encode())
         return before.compare(after)
 
-    for line in run_with_store(arguments, change) or ["nothing changes"]:
-        print(line)
+    changes = run_with_store(arguments, change)
+    print(json.dumps({"changes": changes}, indent=2) if arguments.json else "\n".join(changes or ["nothing changes"]))
     return OK
 
 
 async def load_stored(store: Store) -> SharedRollout | None:
     found = await store.load_rollout()
     return decode_rollout(found[1]) if found is not None else None
-
-
-def set_plan(rollout: Rollout, name: str, plan: Plan) -> Rollout:
-    """The rollout with another stage; restrictions to tools and confidence stay."""
-    old = rollout.plan if name == ALL else rollout.plan_of(name)
-    plan = replace(plan, tools=old.tools, min_confidence=old.min_confidence)
-    return Rollout(plan, rollout.plans) if name == ALL else Rollout(rollout.plan, {**rollout.plans, name: plan})

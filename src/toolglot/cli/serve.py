@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import socket
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 from toolglot.cli.common_options import add_gateway_options, load_settings, watch_settings_file
-from toolglot.cli.config import mask_address
 from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
 from toolglot.cli.workers import supervise
 from toolglot.config import LiveReload, ModelSettings, Settings, Upstream, check_binding, is_loopback
+from toolglot.config.keys import mask_address
 from toolglot.core.errors import ClientError, StoreError, UsageError
 from toolglot.gateway.telemetry.log import log_to
+from toolglot.server.upstream.findings import Finding
+
+if TYPE_CHECKING:
+    from toolglot.gateway.mounting import Mount
 
 EXAMPLES = """\
 examples:
@@ -29,12 +35,17 @@ examples:
   OPENAI_BASE_URL=... OPENAI_API_KEY=... toolglot serve  the same from the environment
   toolglot serve --config toolglot.toml                  several upstreams and models ('toolglot config show')
   toolglot serve --config config.yaml                    an unmodified LiteLLM file
+
+exit codes:
+  0    stopped with Ctrl-C or SIGTERM, after open answers have ended
+  2    usage error: an invalid setting, or an address that cannot be used
 """
 
 EMBEDDED_DIALECT = "hermes"
 RELOAD_INTERVAL = 0.5
 """Seconds between checks of the settings file for changes."""
-CONNECT_TIMEOUT = 5.0
+USUAL_ADDRESS = "http://127.0.0.1:8484"
+REPEATED = ("config", "base_url", "model", "dialect", "profiles", "state_dir", "mode")
 SMALL_MODEL_NOTE = (
     "this model is small and slow: good to try single calls, far too small for an agent (it reads 8,192 tokens; Claude"
     " Code, Codex and OpenCode send 8,000 to 30,000 before you say a word). For an agent start the gateway in front of"
@@ -62,14 +73,23 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     settings = _choose_port(load_settings(arguments))
     check_binding(settings, keys_needed=_has_stored_keys(settings))
-    live_reload = watch_settings_file(arguments, settings)
+    live_reload, options = watch_settings_file(arguments, settings), repeat_options(arguments)
     with _with_upstream(settings) as active:
         if active.server.workers > 1:
             log_to(level=active.server.log_level)
             _import_server().warm_up(active)  # before the fork, so that it is done once for all workers
-            return supervise(active.server.workers, partial(_run_worker, active, live_reload))
-        _run(active, lambda address: _print_welcome(active, address), live_reload)
+            with TemporaryDirectory(prefix="toolglot-metrics-") as folder:
+                run_worker = partial(_run_worker, active, live_reload, options, Path(folder))
+                return supervise(active.server.workers, run_worker)
+        _run(active, lambda address: _print_welcome(active, address, options), live_reload, _print_finding)
     return OK
+
+
+def serve_settings(settings: Settings, ready: Callable[[Settings, str], None]) -> None:
+    """Serve until SIGTERM for another command, which prints the messages. ``ready`` gets the settings with their
+    upstream, and the address. What the checks of upstreams find goes to standard error."""
+    with _with_upstream(settings) as active:
+        _run(active, partial(ready, active), None, _print_finding)
 
 
 def _has_stored_keys(settings: Settings) -> bool:
@@ -79,7 +99,7 @@ def _has_stored_keys(settings: Settings) -> bool:
     from toolglot.gateway.storage import make_store
 
     server = settings.server
-    if server.keys or server.require_key or is_loopback(server.host):
+    if server.keys or settings.console.keys or server.require_key or is_loopback(server.host):
         return False
     store = make_store(settings, os.environ)
     if store is None:
@@ -101,10 +121,19 @@ def _has_stored_keys(settings: Settings) -> bool:
         ) from None
 
 
-def _run_worker(settings: Settings, live_reload: LiveReload | None, announces: bool) -> int:
+def _run_worker(
+    settings: Settings,
+    live_reload: LiveReload | None,
+    options: str,
+    metrics_folder: Path,
+    slot: int,
+    announces: bool,
+) -> int:
     """Serve as one of several processes; only the first one prints messages."""
+    ready = partial(_print_welcome, settings, options=options) if announces else _print_nothing
     try:
-        _run(settings, lambda address: _print_welcome(settings, address) if announces else None, live_reload)
+        report = _print_finding if announces else _print_nothing
+        _run(settings, ready, live_reload, report, (metrics_folder, slot))
     except ClientError as error:
         if announces:
             print(f"toolglot: {error.message}", file=sys.stderr)
@@ -136,7 +165,13 @@ def _choose_port(settings: Settings) -> Settings:
         return replace(settings, server=replace(server, port=free.getsockname()[1]))
 
 
-def _run(settings: Settings, ready: Callable[[str], None], live_reload: LiveReload | None) -> None:
+def _run(
+    settings: Settings,
+    ready: Callable[[str], None],
+    live_reload: LiveReload | None,
+    report: Callable[[Finding], None],
+    slot: tuple[Path, int] | None = None,
+) -> None:
     import asyncio
 
     serve = _import_server().serve
@@ -150,13 +185,22 @@ def _run(settings: Settings, ready: Callable[[str], None], live_reload: LiveRelo
     async def serve_with_reload() -> None:
         reloading = asyncio.create_task(_watch(live_reload)) if live_reload is not None else None
         try:
-            await serve(settings, ready)
+            await serve(settings, ready, report, _choose_mount(settings), slot)
         finally:
             if reloading is not None:
                 reloading.cancel()
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(serve_with_reload())
+
+
+def _choose_mount(settings: Settings) -> Mount | None:
+    """The console, if the settings want it."""
+    if not settings.console.enabled:
+        return None
+    from toolglot.console.app import open_console
+
+    return open_console
 
 
 def _import_server() -> ModuleType:
@@ -176,53 +220,45 @@ async def _watch(live_reload: LiveReload) -> None:
         live_reload.check()
 
 
-def _print_welcome(settings: Settings, address: str) -> None:
-    """Print the address and example requests to paste."""
+def _print_welcome(settings: Settings, address: str, options: str = "") -> None:
+    """Print the address and lines to paste: for agents, and a request. ``options`` choose the same upstream again."""
     for note in settings.notes:
         print(f"note: {note}", file=sys.stderr)
     key = "$TOOLGLOT_KEY" if settings.server.keys or settings.server.require_key else "none"
     upstream = settings.upstreams[-1]
     if upstream.coached:
         print(f"note: {SMALL_MODEL_NOTE}", file=sys.stderr)
+    where = "" if address == USUAL_ADDRESS else f" --url {address}"
     print(
-        f"""toolglot is listening. Point any OpenAI client at
+        f"""toolglot is listening at {address} (upstream: {upstream.name}, {mask_address(upstream.base_url)})
 
-    {address}/v1        (upstream: {upstream.name}, {mask_address(upstream.base_url)})
+For an agent (claude, codex, opencode, gemini, qwen, cline, ...), in another terminal:
 
-Try it:
+    toolglot setup claude{where}      # write its configuration, make a test call; --undo restores it
+    toolglot run claude{options}      # or start it with a gateway of its own, and change no file
+
+For any OpenAI client the base URL is {address}/v1. Try it:
 
     curl -s {address}/v1/chat/completions -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '
       {{"model": "any", "messages": [{{"role": "user", "content": "What is the weather in Paris?"}}],
        "tools": [{EXAMPLE_TOOL}]}}'
 
-    from openai import OpenAI
-    client = OpenAI(base_url="{address}/v1", api_key="{key}")
-    answer = client.chat.completions.create(
-        model="any", messages=[{{"role": "user", "content": "What is the weather in Paris?"}}],
-        tools=[{EXAMPLE_TOOL}])
-    print(answer.choices[0].message.tool_calls)
-
 Stop with Ctrl-C.""",
         flush=True,
     )
-    threading.Thread(target=_warn_unreachable, args=(settings,), daemon=True).start()
 
 
-def find_unreachable(settings: Settings) -> Iterator[str]:
-    """For each upstream that refuses connections: the problem and a remedy."""
-    for upstream in settings.upstreams:
-        parts = urlsplit(upstream.base_url)
-        try:
-            port = parts.port or (443 if parts.scheme == "https" else 80)
-            socket.create_connection((parts.hostname or "", port), timeout=CONNECT_TIMEOUT).close()
-        except (OSError, UnicodeError) as error:
-            problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            yield (
-                f"upstream {upstream.name!r} at {mask_address(upstream.base_url)} does not answer ({problem}): requests"
-                " will fail until it runs. Start it, or give another address (--base-url, OPENAI_BASE_URL, base_url)"
-            )
+def _print_nothing(_: object) -> None:
+    pass
 
 
-def _warn_unreachable(settings: Settings) -> None:
-    for problem in find_unreachable(settings):
-        print(f"warning: {problem}.", file=sys.stderr, flush=True)
+def _print_finding(finding: Finding) -> None:
+    print(f"warning: {finding}", file=sys.stderr, flush=True)
+
+
+def repeat_options(arguments: argparse.Namespace, names: Sequence[str] = REPEATED) -> str:
+    """The given options of these names, for another command line; by default those that choose upstream and model,
+    without the key."""
+    given = ((name, getattr(arguments, name, None)) for name in names)
+    words = [word for name, value in given if value for word in (f"--{name.replace('_', '-')}", value)]
+    return "".join(f" {shlex.quote(mask_address(word) if '://' in word else word)}" for word in words)

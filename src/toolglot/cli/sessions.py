@@ -40,6 +40,7 @@ def add(commands: Commands) -> None:
     listing.set_defaults(run=run_list)
     show = actions.add_parser("show", help="show one session", description="Show a session and its latest records.")
     show.add_argument("id", metavar="ID", help="the id of the session")
+    show.add_argument("--json", action="store_true", help="print JSON, as it does anyway")
     add_store_options(show)
     show.set_defaults(run=run_show)
     delete = actions.add_parser(
@@ -49,6 +50,7 @@ def add(commands: Commands) -> None:
         " asked itself: DELETE /v1/sessions/ID.",
     )
     delete.add_argument("id", metavar="ID", help="the id of the session")
+    delete.add_argument("--json", action="store_true", help="print one JSON document")
     add_store_options(delete)
     delete.set_defaults(run=run_delete)
 
@@ -81,6 +83,10 @@ def run_delete(arguments: argparse.Namespace) -> int:
     chats = run_with_store(arguments, lambda store: store.delete_session(None, arguments.id))
     if chats is None:
         raise UsageError(f"there is no session {arguments.id!r}")
+    if arguments.json:
+        left = [{"chat": chat.id, "account": chat.account} for chat in chats]
+        print(json.dumps({"deleted": arguments.id, "chats_left_at_upstream": left}, ensure_ascii=False, indent=2))
+        return OK
     print(f"deleted {arguments.id}")
     for chat in chats:
         print(f"chat {chat.id} of {chat.account} is not deleted at the upstream")

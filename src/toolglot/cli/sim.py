@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 DEFAULT_WIRE = "openai_chat"
+LAST_PORT = 65_535
 EXAMPLES = """\
 examples:
   toolglot sim                                       use the dialect of the prompt, or native calls for native tools
@@ -31,6 +33,11 @@ examples:
   toolglot sim --defects 0.3 --seed 7                a weak model: 30 % of its turns have a defect
   toolglot serve --base-url http://127.0.0.1:8099/v1 --model sim:hermes+cut_mid_call
                                                      with a gateway in front; the model name overrides options
+"""
+EXIT_CODES = """
+exit codes:
+  0    stopped with Ctrl-C
+  2    usage error: an invalid option or script, or an address that cannot be used
 """
 
 
@@ -48,7 +55,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="run a simulated model, for tests and demos",
         description="Run a simulated model behind an OpenAI-compatible server. No model is involved: it picks an "
         "offered tool by rules, or sends scripted answers, in any dialect and with any of the listed faults.",
-        epilog=EXAMPLES + "".join(wire.EXAMPLES for wire in wires.values()),
+        epilog=EXAMPLES + "".join(wire.EXAMPLES for wire in wires.values()) + EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     sim.add_argument(
@@ -58,7 +65,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help=f"the protocol of the server (default: {DEFAULT_WIRE})",
     )
     sim.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    sim.add_argument("--port", type=int, default=8099, help="port to listen on; 0 takes a free port (default: 8099)")
+    sim.add_argument("--port", type=_port, default=8099, help="port to listen on; 0 takes a free port (default: 8099)")
     sim.add_argument("--dialect", default=AUTO, metavar="D", help="a dialect, 'native' or 'auto' (default: auto)")
     sim.add_argument("--script", metavar="FILE", help="scripted answers, as TOML")
     sim.add_argument("--chunk", type=int, default=12, metavar="N", help="characters per event (default: 12)")
@@ -69,6 +76,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     sim.add_argument("--pace", type=float, default=0, metavar="MS", help="milliseconds between writes")
     sim.add_argument("--fault", action="append", default=[], metavar="NAME", help="a fault to inject (repeatable)")
     sim.add_argument("--faults", action="store_true", help="list the faults of the wire and exit")
+    sim.add_argument("--json", action="store_true", help="with --faults: print one JSON document")
     sim.add_argument("--defects", type=float, default=0, metavar="P", help="share of turns with a defect, 0 to 1")
     sim.add_argument("--heeds", type=float, default=1, metavar="P", help="share of corrections it follows (default: 1)")
     sim.add_argument("--seed", type=int, default=0, metavar="N", help="decides which turns are defective (default: 0)")
@@ -76,6 +84,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     for wire in wires.values():
         wire.add_arguments(sim)
     sim.set_defaults(run=run_sim)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: give a number from 0 to {LAST_PORT}")
+    return int(text)
 
 
 def run_sim(arguments: argparse.Namespace) -> int:
@@ -87,7 +101,7 @@ def run_sim(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{flags} can be used only with --wire {name}")
     wire = wires.get(arguments.wire)
     if arguments.faults:
-        list_faults(wire.FAULTS if wire else FAULTS)
+        list_faults(wire.FAULTS if wire else FAULTS, as_json=arguments.json)
         return 0
     shared = {
         "dialect": arguments.dialect,
@@ -108,7 +122,10 @@ def run_sim(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def list_faults(faults: Mapping[str, str]) -> None:
+def list_faults(faults: Mapping[str, str], as_json: bool = False) -> None:
+    if as_json:
+        print(json.dumps(dict(faults), ensure_ascii=False, indent=2))
+        return
     width = max(map(len, faults))
     sys.stdout.writelines(f"{name:<{width}} {about}\n" for name, about in faults.items())
 

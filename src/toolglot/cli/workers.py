@@ -26,8 +26,8 @@ STABLE_SECONDS: Final = 5.0
 """A worker that exits sooner is replaced with a delay, so that a permanent fault does not cause a busy loop."""
 RESTART_DELAY: Final = 1.0
 
-RunWorker = Callable[[bool], int]
-"""Serves in a worker process; the first worker announces the address. Returns the exit code."""
+RunWorker = Callable[[int, bool], int]
+"""Serves in a worker process, given its slot and whether it announces the address. Returns the exit code."""
 
 
 def supervise(count: int, run_worker: RunWorker) -> int:
@@ -48,19 +48,20 @@ def supervise(count: int, run_worker: RunWorker) -> int:
 class _Supervisor:
     def __init__(self, run_worker: RunWorker) -> None:
         self.run_worker = run_worker
-        self.started: dict[int, float] = {}
-        """Start times of the running workers, by process id."""
+        self.started: dict[int, tuple[int, float]] = {}
+        """Slots and start times of the running workers, by process id. A new worker gets the slot of the dead one."""
         self.stopping = False
 
     def run(self, count: int) -> int:
-        first = self.start(announces=True)
-        for _ in range(count - 1):
-            self.start()
+        first = self.start(0, announces=True)
+        for slot in range(1, count):
+            self.start(slot)
         code = OK
         while self.started:
             worker, status = os.wait()
-            if (began := self.started.pop(worker, None)) is None:
+            if worker not in self.started:
                 continue
+            slot, began = self.started.pop(worker)
             ended = os.waitstatus_to_exitcode(status)
             if self.stopping:
                 code = code or (OK if ended in (OK, -signal.SIGTERM) else 1)
@@ -72,16 +73,16 @@ class _Supervisor:
                 else:
                     LOG.error("worker %d could not start", worker)
             else:
-                self.replace(worker, ended, time.monotonic() - began)
+                self.replace(worker, slot, ended, time.monotonic() - began)
         return code
 
-    def start(self, *, announces: bool = False) -> int:
+    def start(self, slot: int, *, announces: bool = False) -> int:
         """Fork a worker and return its process id. Signals are blocked until it is registered, so none is missed."""
         supervisor = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         worker = os.fork()
         if worker:
-            self.started[worker] = time.monotonic()
+            self.started[worker] = slot, time.monotonic()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
             return worker
         for number in STOP_SIGNALS:
@@ -90,7 +91,7 @@ class _Supervisor:
         _exit_with(supervisor)
         code = 1
         try:
-            code = self.run_worker(announces)
+            code = self.run_worker(slot, announces)
         except KeyboardInterrupt:
             code = OK
         finally:
@@ -98,12 +99,12 @@ class _Supervisor:
             sys.stderr.flush()
             os._exit(code)
 
-    def replace(self, worker: int, ended: int, lifetime: float) -> None:
+    def replace(self, worker: int, slot: int, ended: int, lifetime: float) -> None:
         why = f"was killed by signal {-ended}" if ended < 0 else f"exited with code {ended}"
         if lifetime < STABLE_SECONDS:
             time.sleep(RESTART_DELAY)
         if not self.stopping:
-            LOG.error("worker %d %s; started worker %d in its place", worker, why, self.start())
+            LOG.error("worker %d %s; started worker %d in its place", worker, why, self.start(slot))
 
     def stop(self, *_: object) -> None:
         """Ask all workers to finish. Also the handler of the signals that stop the command."""

@@ -1,96 +1,12 @@
-"""How clients are pointed to the gateway: one record for each, with its files, its variables and its wire.
-
-Texts in records have the placeholders ``{address}`` (of the gateway, without ``/v1``), ``{model}`` and ``{key}``.
-"""
+"""All clients: one record for each, with its files, its variables, its wire and how it is started."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from msgspec import Struct
+from toolglot.clients.agent_records import KEY_VARIABLE, NO_KEY, Agent, ConfigFile, Connection, Launch
 
-from toolglot.clients.file_editing import merge_text, merge_values, parse_text
-
-NO_KEY: Final = "none"
-"""What clients present to a gateway without client keys; most refuse an empty key."""
-KEY_VARIABLE: Final = "TOOLGLOT_KEY"
-
-
-class Connection(Struct, frozen=True, kw_only=True):
-    """What a client must know of the gateway."""
-
-    address: str
-    model: str
-    key: str = ""
-
-    def fill(self, template: Any) -> Any:
-        """The template with its placeholders filled, in keys, too."""
-        if isinstance(template, str):
-            values = {"{address}": self.address, "{model}": self.model, "{key}": self.key or NO_KEY}
-            return values.get(template) or _replace_all(template, values)
-        if isinstance(template, Mapping):
-            return {self.fill(key): self.fill(value) for key, value in template.items()}
-        return [self.fill(item) for item in template] if isinstance(template, list | tuple) else template
-
-
-def _replace_all(text: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        text = text.replace(name, value)
-    return text
-
-
-class ConfigFile(Struct, frozen=True, kw_only=True):
-    """A configuration file of a client.
-
-    ``folder`` is in the home directory, unless ``variable`` names another one; ``below`` is a path in that. Of the
-    ``names`` the first that exists is used, else the first. ``keyed`` are settings only for a gateway with client keys,
-    ``defaults`` are those that a file has anyway, unless it is new.
-    """
-
-    folder: str
-    names: tuple[str, ...]
-    format: str
-    settings: Mapping[str, Any]
-    keyed: Mapping[str, Any] = {}
-    defaults: Mapping[str, Any] = {}
-    variable: str = ""
-    below: str = ""
-
-    def locate(self, environ: Mapping[str, str], home: Path) -> Path:
-        named = environ.get(self.variable) if self.variable else None
-        folder = Path(named) / self.below if named else home / self.folder
-        paths = [folder / name for name in self.names]
-        return next((path for path in paths if path.exists()), paths[0])
-
-    def merge(self, text: str, connection: Connection) -> str:
-        """The text of the file with the settings for the gateway. Raises: ValueError if it cannot be edited."""
-        known = parse_text(text, self.format)
-        changes = {key: value for key, value in self.defaults.items() if key not in known}
-        changes |= connection.fill(self.settings)
-        if connection.key:
-            changes = merge_values(changes, self.keyed)
-        return merge_text(text, changes, self.format)
-
-
-class Agent(Struct, frozen=True, kw_only=True):
-    """A client: the wire that it uses, its files, or a snippet where it is configured in a program or a dialog.
-
-    ``start`` is the command that starts it. ``variables`` point it to the gateway without its files. ``tested`` is the
-    version that these settings were tried with, if any.
-    """
-
-    name: str
-    title: str
-    wire: str
-    start: str = ""
-    files: tuple[ConfigFile, ...] = ()
-    variables: Mapping[str, str] = {}
-    snippet: str = ""
-    notes: tuple[str, ...] = ()
-    tested: str = ""
-
+__all__ = ["AGENTS", "KEY_VARIABLE", "NO_KEY", "Agent", "ConfigFile", "Connection", "Launch", "find_agent"]
 
 OPENCODE: Final = {
     "model": "toolglot/{model}",
@@ -120,12 +36,85 @@ QWEN_VARIABLES: Final = {
     "OPENAI_BASE_URL": "{address}/v1",
     "OPENAI_MODEL": "{model}",
 }
+QWEN_SETTINGS: Final = {
+    "env": QWEN_VARIABLES,
+    "model": {"name": "{model}"},
+    "security": {"auth": {"selectedType": "openai"}},
+}
 GOOSE_VARIABLES: Final = {
     "GOOSE_PROVIDER": "openai",
     "GOOSE_MODEL": "{model}",
     "OPENAI_HOST": "{address}",
     "OPENAI_BASE_PATH": "v1/chat/completions",
 }
+CLAUDE_FILE: Final = ConfigFile(
+    folder=".claude",
+    variable="CLAUDE_CONFIG_DIR",
+    names=("settings.json",),
+    format="json",
+    settings={"env": CLAUDE_VARIABLES},
+)
+CLINE_FILE: Final = ConfigFile(
+    folder=".cline/data/settings",
+    variable="CLINE_DIR",
+    below="data/settings",
+    names=("providers.json",),
+    format="json",
+    settings={
+        "lastUsedProvider": "openai-compatible",
+        "providers": {
+            "openai-compatible": {
+                "settings": {
+                    "provider": "openai-compatible",
+                    "apiKey": "{key}",
+                    "model": "{model}",
+                    "baseUrl": "{address}/v1",
+                },
+                "updatedAt": "2026-01-01T00:00:00.000Z",
+                "tokenSource": "manual",
+            }
+        },
+    },
+    defaults={"version": 1},
+)
+CONTINUE_FILE: Final = ConfigFile(
+    folder=".continue",
+    variable="CONTINUE_GLOBAL_DIR",
+    names=("config.yaml",),
+    format="yaml",
+    settings={
+        "models": [
+            {
+                "name": "toolglot",
+                "provider": "openai",
+                "model": "{model}",
+                "apiBase": "{address}/v1",
+                "apiKey": "{key}",
+                "roles": ["chat", "edit", "apply"],
+                "capabilities": ["tool_use"],
+            }
+        ],
+    },
+    defaults={"name": "Local configuration", "version": "1.0.0", "schema": "v1"},
+)
+GEMINI_FILES: Final = (
+    ConfigFile(
+        folder=".gemini",
+        variable="GEMINI_CLI_HOME",
+        below=".gemini",
+        names=(".env",),
+        format="env",
+        settings=GEMINI_VARIABLES,
+    ),
+    ConfigFile(
+        folder=".gemini",
+        variable="GEMINI_CLI_HOME",
+        below=".gemini",
+        names=("settings.json",),
+        format="json",
+        settings={"security": {"auth": {"selectedType": "gemini-api-key"}}},
+    ),
+)
 KEY_NOTE: Final = f"set {KEY_VARIABLE} to the client key before it is started"
 
 AGENTS: Final = (
@@ -135,15 +124,14 @@ AGENTS: Final = (
         wire="anthropic_messages",
         tested="2.1.325",
         start="claude",
-        files=(
-            ConfigFile(
-                folder=".claude",
-                variable="CLAUDE_CONFIG_DIR",
-                names=("settings.json",),
-                format="json",
-                settings={"env": CLAUDE_VARIABLES},
-            ),
+        launch=Launch(
+            install="npm install -g @anthropic-ai/claude-code",
+            options=("--settings", "{folder}/settings.json"),
+            resume="--continue",
+            unset=("ANTHROPIC_API_KEY", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"),
+            files=(CLAUDE_FILE,),
         ),
+        files=(CLAUDE_FILE,),
         variables=CLAUDE_VARIABLES,
     ),
     Agent(
@@ -152,6 +140,12 @@ AGENTS: Final = (
         wire="openai_responses",
         tested="0.166.0",
         start="codex",
+        launch=Launch(
+            install="npm install -g @openai/codex",
+            override="--config",
+            variables={KEY_VARIABLE: "{key}"},
+            resume="resume --last",
+        ),
         files=(
             ConfigFile(
                 folder=".codex",
@@ -176,6 +170,9 @@ AGENTS: Final = (
         wire="openai_chat",
         tested="1.18.33",
         start="opencode",
+        launch=Launch(
+            install="npm install -g opencode-ai", variables={"OPENCODE_CONFIG_CONTENT": OPENCODE}, resume="--continue"
+        ),
         files=(
             ConfigFile(
                 folder=".config/opencode",
@@ -194,6 +191,7 @@ AGENTS: Final = (
         title="Kilo CLI",
         wire="openai_chat",
         start="kilo",
+        launch=Launch(install="npm install -g @kilocode/cli", variables={"KILO_CONFIG_CONTENT": OPENCODE}),
         files=(
             ConfigFile(
                 folder=".config/kilo",
@@ -212,24 +210,15 @@ AGENTS: Final = (
         wire="gemini",
         tested="0.61.0",
         start="gemini",
-        files=(
-            ConfigFile(
-                folder=".gemini",
-                variable="GEMINI_CLI_HOME",
-                below=".gemini",
-                names=(".env",),
-                format="env",
-                settings=GEMINI_VARIABLES,
-            ),
-            ConfigFile(
-                folder=".gemini",
-                variable="GEMINI_CLI_HOME",
-                below=".gemini",
-                names=("settings.json",),
-                format="json",
-                settings={"security": {"auth": {"selectedType": "gemini-api-key"}}},
-            ),
+        launch=Launch(
+            install="npm install -g @google/gemini-cli",
+            variables={"GEMINI_CLI_HOME": "{folder}"},
+            unset=("GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"),
+            files=GEMINI_FILES,
+            copies=True,
+            mirrors=".gemini",
         ),
+        files=GEMINI_FILES,
         variables=GEMINI_VARIABLES,
         notes=("a .env file in the folder of a project takes precedence",),
     ),
@@ -239,16 +228,20 @@ AGENTS: Final = (
         wire="openai_chat",
         tested="0.24.4",
         start="qwen",
+        launch=Launch(
+            install="npm install -g @qwen-code/qwen-code",
+            variables={"QWEN_CODE_SYSTEM_SETTINGS_PATH": "{folder}/settings.json"},
+            files=(
+                ConfigFile(folder="/etc/qwen-code", names=("settings.json",), format="json", settings=QWEN_SETTINGS),
+            ),
+            copies=True,
+        ),
         files=(
             ConfigFile(
                 folder=".qwen",
                 names=("settings.json",),
                 format="json",
-                settings={
-                    "env": QWEN_VARIABLES,
-                    "model": {"name": "{model}"},
-                    "security": {"auth": {"selectedType": "openai"}},
-                },
+                settings=QWEN_SETTINGS,
             ),
         ),
         variables=QWEN_VARIABLES,
@@ -260,31 +253,13 @@ AGENTS: Final = (
         wire="openai_chat",
         tested="3.0.65",
         start="cline",
-        files=(
-            ConfigFile(
-                folder=".cline/data/settings",
-                variable="CLINE_DIR",
-                below="data/settings",
-                names=("providers.json",),
-                format="json",
-                settings={
-                    "lastUsedProvider": "openai-compatible",
-                    "providers": {
-                        "openai-compatible": {
-                            "settings": {
-                                "provider": "openai-compatible",
-                                "apiKey": "{key}",
-                                "model": "{model}",
-                                "baseUrl": "{address}/v1",
-                            },
-                            "updatedAt": "2026-01-01T00:00:00.000Z",
-                            "tokenSource": "manual",
-                        }
-                    },
-                },
-                defaults={"version": 1},
-            ),
+        launch=Launch(
+            install="npm install -g cline",
+            variables={"CLINE_PROVIDER_SETTINGS_PATH": "{folder}/providers.json"},
+            files=(CLINE_FILE,),
+            copies=True,
         ),
+        files=(CLINE_FILE,),
         notes=("in the extension: API Provider 'OpenAI Compatible', with the same base URL, key and model",),
     ),
     Agent(
@@ -293,34 +268,20 @@ AGENTS: Final = (
         wire="openai_chat",
         tested="1.5.47",
         start="cn",
-        files=(
-            ConfigFile(
-                folder=".continue",
-                variable="CONTINUE_GLOBAL_DIR",
-                names=("config.yaml",),
-                format="yaml",
-                settings={
-                    "models": [
-                        {
-                            "name": "toolglot",
-                            "provider": "openai",
-                            "model": "{model}",
-                            "apiBase": "{address}/v1",
-                            "apiKey": "{key}",
-                            "roles": ["chat", "edit", "apply"],
-                            "capabilities": ["tool_use"],
-                        }
-                    ],
-                },
-                defaults={"name": "Local configuration", "version": "1.0.0", "schema": "v1"},
-            ),
+        launch=Launch(
+            install="npm install -g @continuedev/cli",
+            options=("--config", "{folder}/config.yaml"),
+            files=(CONTINUE_FILE,),
+            copies=True,
         ),
+        files=(CONTINUE_FILE,),
     ),
     Agent(
         name="aider",
         title="aider",
         wire="openai_chat",
         start="aider",
+        launch=Launch(install="pipx install aider-chat"),
         files=(
             ConfigFile(
                 folder="",
@@ -342,6 +303,7 @@ AGENTS: Final = (
         wire="openai_chat",
         tested="1.52.0",
         start="goose session",
+        launch=Launch(install="brew install block-goose-cli", unset=("OPENAI_BASE_URL",)),
         files=(
             ConfigFile(
                 folder=".config/goose",

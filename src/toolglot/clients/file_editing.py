@@ -13,8 +13,6 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-import yaml
-
 from toolglot.clients.json_editing import edit_json, parse_json
 
 NAME: Final = "name"
@@ -127,6 +125,8 @@ def _end_line(lines: list[str], at: int | None = None) -> None:
 
 
 def _parse_yaml(text: str) -> Any:
+    import yaml  # imported only here: it is slow to load
+
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError as error:

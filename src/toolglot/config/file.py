@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from toolglot.config.problems import FIRST, Problems
 from toolglot.config.settings import FIELDS, SECTIONS, TABLES, ModelSettings, Setting
 from toolglot.config.upstreams import Upstream
 from toolglot.core.call_patterns import to_snake_case
@@ -23,6 +25,7 @@ from toolglot.wires import all_wires
 REFERENCES = ("env:", "os.environ/")
 SECRET_FILE = "file:"
 OTHERS_MAY_READ = 0o077
+ERROR_LINE = re.compile(r"\(at line (\d+)")
 
 
 @dataclass(slots=True)
@@ -42,45 +45,68 @@ def read_bytes(path: Path) -> bytes:
         raise UsageError(f"cannot read the settings in {path}: {error.strerror}") from error
 
 
-def read_toml(path: Path, environ: Mapping[str, str]) -> FileSetting:
-    try:
-        document = tomllib.loads(read_bytes(path).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not TOML: {error}") from error
-    check_names(document, (*SECTIONS, *TABLES), str(path))
+def read_toml(path: Path, environ: Mapping[str, str], problems: Problems) -> FileSetting:
+    """Read the file. Raises: UsageError for its first problem, unless they are collected."""
     found = FileSetting()
-    for section in SECTIONS:
-        table = document.get(section, {})
-        place = f"{path}: [{section}]"
-        if not isinstance(table, dict):
-            raise UsageError(f"{place} must be a table")
-        table = _spell_names(table, FIELDS[section], place)
-        check_names(table, FIELDS[section], place)
-        found.values |= {
-            f"{section}.{name}": fill_in(read_secret(raw, FIELDS[section][name], path), environ, f"{place} {name}")
-            for name, raw in table.items()
-        }
-    found.upstreams = [Upstream(**row) for row in _rows(document, "upstream", path, environ)]
-    found.models = [ModelSettings(**row) for row in _rows(document, "model", path, environ)]
-    _check_rows(found, path)
+    document = _parse(path, problems)
+    for section in check_names(document, (*SECTIONS, *TABLES), str(path), problems):
+        if section in SECTIONS:
+            found.values |= _read_section(document[section], section, path, environ, problems)
+    found.upstreams = [Upstream(**row) for row in _rows(document, "upstream", path, environ, problems)]
+    found.models = [ModelSettings(**row) for row in _rows(document, "model", path, environ, problems)]
+    _check_rows(found, path, problems)
     return found
 
 
-def _rows(document: Mapping[str, Any], name: str, path: Path, environ: Mapping[str, str]) -> Iterable[dict[str, Any]]:
+def _parse(path: Path, problems: Problems) -> dict[str, Any]:
+    data = read_bytes(path)
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        problems.report(f"{path} is not TOML: {error}", line=data.count(b"\n", 0, error.start) + 1)
+    except tomllib.TOMLDecodeError as error:
+        at = ERROR_LINE.search(str(error))
+        problems.report(f"{path} is not TOML: {error}", line=int(at[1]) if at else data.count(b"\n") + 1)
+    except RecursionError:
+        problems.report(f"{path} is nested too deeply")
+    return {}
+
+
+def _read_section(
+    table: Any, section: str, path: Path, environ: Mapping[str, str], problems: Problems
+) -> dict[str, Any]:
+    """The raw values of a section, under keys such as ``server.port``."""
+    place, values = f"{path}: [{section}]", {}
+    if not isinstance(table, dict):
+        problems.report(f"{place} must be a table", section)
+        return {}
+    table = _spell_names(table, FIELDS[section], place, problems, section)
+    for name in check_names(table, FIELDS[section], place, problems, section):
+        with problems.at(section, name):
+            raw = read_secret(table[name], FIELDS[section][name], path)
+            values[f"{section}.{name}"] = fill_in(raw, environ, f"{place} {name}")
+    return values
+
+
+def _rows(
+    document: Mapping[str, Any], name: str, path: Path, environ: Mapping[str, str], problems: Problems
+) -> Iterable[dict[str, Any]]:
     rows = document.get(name, [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UsageError(f"{path}: write [[{name}]], with two brackets: there can be several")
+        problems.report(f"{path}: write [[{name}]], with two brackets: there can be several", name)
+        return
     known = FIELDS[name]
-    for number, row in enumerate(rows, 1):
-        place = f"{path}: [[{name}]] number {number}"
-        check_names(row, known, place)
-        values = {key: read_secret(raw, known[key], path) for key, raw in row.items()}
+    for at, row in enumerate(rows):
+        place = f"{path}: [[{name}]] number {at + 1}"
+        raws = {key: row[key] for key in check_names(row, known, place, problems, name, at)}
         if name == "upstream":
-            values = _add_variables(row, environ) | values
-        yield {
-            key: known[key].kind.read(fill_in(raw, environ, f"{place} {key}"), f"{place} {key}")
-            for key, raw in values.items()
-        }
+            raws = _add_variables(row, environ) | raws
+        values = {}
+        for key, raw in raws.items():
+            with problems.at(name, at, key):
+                filled = fill_in(read_secret(raw, known[key], path), environ, f"{place} {key}")
+                values[key] = known[key].kind.read(filled, f"{place} {key}")
+        yield values
 
 
 def _add_variables(row: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, str]:
@@ -92,38 +118,46 @@ def _add_variables(row: Mapping[str, Any], environ: Mapping[str, str]) -> dict[s
     return {name: f"env:{variable}" for name, variable in variables.items() if environ.get(variable)}
 
 
-def _check_rows(found: FileSetting, path: Path) -> None:
+def _check_rows(found: FileSetting, path: Path, problems: Problems) -> None:
     upstreams, models = [one.name for one in found.upstreams], [one.name for one in found.models]
     for what, names in (("upstream", upstreams), ("model", models)):
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise UsageError(f"{path}: there are two [[{what}]] with the name {twice!r}")
-    if not all(models):
-        raise UsageError(f"{path}: a [[model]] needs a name")
-    for upstream in found.upstreams:
-        if not upstream.base_url:
-            raise UsageError(f"{path}: the upstream {upstream.name!r} needs a base_url")
+        for at, name in enumerate(names):
+            if name and name in names[:at]:
+                problems.report(f"{path}: there are two [[{what}]] with the name {name!r}", what, at)
+    for at, name in enumerate(models):
+        if not name and not problems.has("model", at, "name"):
+            problems.report(f"{path}: a [[model]] needs a name", "model", at)
+    for at, upstream in enumerate(found.upstreams):
+        if not upstream.base_url and not problems.has("upstream", at, "base_url"):
+            problems.report(f"{path}: the upstream {upstream.name!r} needs a base_url", "upstream", at)
 
 
-def _spell_names(table: Mapping[str, Any], known: Collection[str], place: str) -> dict[str, Any]:
+def _spell_names(
+    table: Mapping[str, Any], known: Collection[str], place: str, problems: Problems, section: str
+) -> dict[str, Any]:
     """The table with setting names in snake case; a file may use camel case."""
     spelled: dict[str, Any] = {}
     for given, raw in table.items():
         name = given if given in known or to_snake_case(given) not in known else to_snake_case(given)
         if name in spelled:
-            raise UsageError(f"{place} has {name} twice, in two spellings")
+            problems.report(f"{place} has {name} twice, in two spellings", section, given)
         spelled[name] = raw
     return spelled
 
 
-def check_names(given: Iterable[str], known: Iterable[str], place: str) -> None:
-    """Raise UsageError for an unknown name, with the closest known one."""
-    names = list(known)
+def check_names(
+    given: Iterable[str], known: Iterable[str], place: str, problems: Problems = FIRST, *where: str | int
+) -> list[str]:
+    """The known names among those given. An unknown one is a problem, with the closest known one."""
+    names, found = list(known), []
     for name in given:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
-            raise UsageError(f"{place} has an unknown key {name!r}; {hint}")
+        if name in names:
+            found.append(name)
+            continue
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+        problems.report(f"{place} has an unknown key {name!r}; {hint}", *where, name)
+    return found
 
 
 def read_secret(raw: Any, one: Setting, settings: Path) -> Any:

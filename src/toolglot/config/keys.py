@@ -10,9 +10,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
 
 MASK: Final = "***"
 HASHED: Final = "sha256:"
@@ -51,6 +52,13 @@ class Secret:
         return MASK if self._text else ""
 
 
+def mask_address(address: str) -> str:
+    """Mask the user name, password and query of a URL."""
+    parts = urlsplit(address)
+    netloc = f"{MASK}@{parts.netloc.rpartition('@')[2]}" if "@" in parts.netloc else parts.netloc
+    return urlunsplit(parts._replace(netloc=netloc, query=MASK if parts.query else ""))
+
+
 @dataclass(frozen=True, slots=True)
 class KeyHash:
     """The SHA-256 hash of a client key."""
@@ -77,28 +85,50 @@ class KeyHash:
         return HASHED + self.digest.hex()
 
 
+class StoredKey(NamedTuple):
+    """A client key of the store. ``expires`` 0 means never; ``is_admin``: it may open the console."""
+
+    hash: KeyHash
+    expires: float = 0.0
+    is_admin: bool = False
+
+
 class ClientKeys:
-    """The keys that clients may present: those of the settings, and those of the store with the time at which each
-    expires (0: never).
+    """The keys that clients may present: those of the settings, ``own`` and ``admin``, and those of the store.
 
     ``required``: clients need a key even if none is known. A gateway that has had keys stays closed without them.
     """
 
-    def __init__(self, own: Sequence[KeyHash], now: Callable[[], float], *, required: bool = False) -> None:
-        self._own = own
+    def __init__(
+        self,
+        own: Sequence[KeyHash],
+        now: Callable[[], float],
+        *,
+        required: bool = False,
+        admin: Sequence[KeyHash] = (),
+    ) -> None:
+        self._own = (*own, *admin)
+        self._admin = admin
         self._now = now
-        self._stored: Sequence[tuple[KeyHash, float]] = ()
-        self.required = required or bool(own)
+        self._stored: Sequence[StoredKey] = ()
+        self.required = required or bool(self._own)
 
-    def set_stored(self, keys: Sequence[tuple[KeyHash, float]]) -> None:
+    def set_stored(self, keys: Sequence[StoredKey]) -> None:
         self._stored = keys
         self.required |= bool(keys)
 
     def admit(self, presented: str) -> bool:
         if not self._stored:
             return admit(self._own, presented)
+        return admit((*self._own, *(key.hash for key in self._list_valid())), presented)
+
+    def list_admin(self) -> list[KeyHash]:
+        """The keys with the admin scope that are valid now."""
+        return [*self._admin, *(key.hash for key in self._list_valid() if key.is_admin)]
+
+    def _list_valid(self) -> Iterator[StoredKey]:
         now = self._now()
-        return admit((*self._own, *(key for key, ends in self._stored if not ends or now < ends)), presented)
+        return (key for key in self._stored if not key.expires or now < key.expires)
 
 
 def admit(keys: Iterable[KeyHash], presented: str) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 from toolglot.clients.agents import KEY_VARIABLE
 from toolglot.config.file import FileSetting, read_toml
 from toolglot.config.litellm import read_litellm
+from toolglot.config.problems import FIRST, Problems
 from toolglot.config.settings import ANY, FALLBACK, SECTIONS, SETTINGS, ModelSettings, Setting, Settings
 from toolglot.config.upstreams import DEFAULT_DIALECT, Upstream
 from toolglot.core.errors import UsageError
@@ -37,34 +38,53 @@ def find_file(arguments: Mapping[str, Any], environ: Mapping[str, str], folder: 
     return usual if usual.is_file() else None
 
 
-def load(arguments: Mapping[str, Any], environ: Mapping[str, str], path: Path | None = None) -> Settings:
+def load(
+    arguments: Mapping[str, Any],
+    environ: Mapping[str, str],
+    path: Path | None = None,
+    problems: Problems = FIRST,
+) -> Settings:
     """Load all settings.
 
     Parameters: ``arguments`` are named like environment variables, in lower case and without ``TOOLGLOT_``; ``path`` is
-    the settings file, if any. Raises: UsageError if a value or a name is invalid.
+    the settings file, if any; ``problems`` can collect all problems instead of raising the first. Raises: UsageError if
+    a value or a name is invalid.
     """
-    found = FileSetting()
-    if path is not None:
-        found = (read_litellm if path.suffix in (".yaml", ".yml") else read_toml)(path, environ)
+    found = _read_file(path, environ, problems)
     given: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     sources: dict[str, str] = {}
     for one in SETTINGS:
         origin, raw = _pick(one, arguments, environ)
-        place = origin
-        if not origin and one.key in found.values:
-            origin, place, raw = str(path), f"{path}: {one.key}", found.values[one.key]
-        sources[one.key] = origin or DEFAULT
         if origin:
-            given[one.section][one.field] = one.kind.read(raw, place)
+            with problems.at():
+                given[one.section][one.field] = one.kind.read(raw, origin)
+        if one.key in found.values and (not origin or problems.collects):
+            origin, raw = origin or str(path), found.values[one.key]
+            with problems.at(one.section, one.field):
+                given[one.section].setdefault(one.field, one.kind.read(raw, f"{path}: {one.key}"))
+        sources[one.key] = origin or DEFAULT
     sections: dict[str, Any] = {section: SECTIONS[section](**values) for section, values in given.items()}
     settings = Settings(**sections, sources=sources, notes=(*found.notes, *_unknown_variables(environ)))
     if settings.patterns.shell_commands and not settings.reading.shell:
         settings = replace(settings, notes=(*settings.notes, NO_COMMANDS))
     settings = _add_fallback(_add_upstreams(_place_profiles(settings, path), found, path), arguments, environ)
-    _check_models(settings, path)
-    for upstream in settings.upstreams:
-        _check_terms(upstream, path)
+    for at, model in enumerate(settings.models):
+        with problems.at("model", at):
+            _check_model(settings, model, path)
+    for at, upstream in enumerate(settings.upstreams):
+        with problems.at("upstream", at):
+            _check_terms(upstream, path)
     return settings
+
+
+def _read_file(path: Path | None, environ: Mapping[str, str], problems: Problems) -> FileSetting:
+    found = FileSetting()
+    if path is not None and path.suffix in (".yaml", ".yml"):
+        with problems.at():
+            found = read_litellm(path, environ)
+    elif path is not None:
+        found = read_toml(path, environ, problems)
+    return found
 
 
 def _pick(one: Setting, arguments: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, Any]:
@@ -92,14 +112,14 @@ def _add_upstreams(settings: Settings, found: FileSetting, path: Path | None) ->
     return replace(settings, upstreams=tuple(found.upstreams), models=tuple(models), sources=sources)
 
 
-def _check_models(settings: Settings, path: Path | None) -> None:
+def _check_model(settings: Settings, model: ModelSettings, path: Path | None) -> None:
+    """Raise UsageError if the upstream of a model is unknown, or cannot do what the model is to do."""
     names = [upstream.name for upstream in settings.upstreams]
-    for model in settings.models:
-        if model.upstream and model.upstream not in names:
-            near = difflib.get_close_matches(model.upstream, names, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(names) or 'none'}"
-            raise UsageError(f"{path}: the model {model.name!r} has an unknown upstream {model.upstream!r}; {hint}")
-        _check_tool_calling(settings, model, path)
+    if model.upstream and model.upstream not in names:
+        near = difflib.get_close_matches(model.upstream, names, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(names) or 'none'}"
+        raise UsageError(f"{path}: the model {model.name!r} has an unknown upstream {model.upstream!r}; {hint}")
+    _check_tool_calling(settings, model, path)
 
 
 def _check_tool_calling(settings: Settings, model: ModelSettings, path: Path | None) -> None:
@@ -173,7 +193,8 @@ def check_binding(settings: Settings, *, keys_needed: bool = False) -> None:
     """Raise UsageError if the gateway would be reachable from other machines without client keys. ``keys_needed``: the
     store has some."""
     server = settings.server
-    if server.keys or server.require_key or keys_needed or is_loopback(server.host):
+    has_keys = server.keys or settings.console.keys or server.require_key or keys_needed
+    if has_keys or is_loopback(server.host):
         return
     raise UsageError(
         f"{server.host or 'every address'} can be reached from other machines and no client key is set, so anyone could"

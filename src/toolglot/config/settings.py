@@ -15,6 +15,7 @@ from typing import Any, Final
 from toolglot.clients.toolsets import TOOLSET_NAMES as EDITING
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.argument_escaping import GUARD_OPTIONS
+from toolglot.config.console_settings import ConsoleSettings
 from toolglot.config.keys import KeyHash
 from toolglot.config.prompt_settings import PromptSettings
 from toolglot.config.recovery_settings import RecoverySettings
@@ -51,6 +52,7 @@ REMEMBERED: Final = 1000
 """How many requested model names are cached."""
 NAME_LENGTH: Final = 500
 LEVELS: Final = ("debug", "info", "warning", "error")
+OTLP: Final = "otlp"
 USUAL_TOOLS: Final = (
     *("read", "write", "edit", "bash", "glob", "grep", "list_files", "search_files", "execute_command", "read_file"),
     *("write_to_file", "apply_diff", "attempt_completion", "ask_followup_question"),
@@ -84,7 +86,15 @@ class ServerSettings:
     log_level: str = setting(
         choice(*LEVELS), "minimum level of log messages; requests are logged at `info`", "info", also=("LOG_LEVEL",)
     )
+    traces: str = setting(
+        choice("off", OTLP),
+        "`otlp`: send OpenTelemetry traces to where the variables `OTEL_EXPORTER_OTLP_...` say; needs the extra `otel`",
+        "off",
+    )
     default_model: str = setting(TEXT, "model of requests that name none", "")
+    start_checks: bool = setting(
+        BOOL, "check upstreams, their keys, models and context sizes after the start, without asking a model", True
+    )
     state_dir: str = setting(
         TEXT,
         "folder of the store and learned failures; empty: `toolglot` in the XDG state directory; `none`: memory only",
@@ -314,6 +324,7 @@ class Settings:
     limits: LimitSettings = LimitSettings()
     rollout: RolloutSettings = RolloutSettings()
     store: StoreSettings = StoreSettings()
+    console: ConsoleSettings = ConsoleSettings()
     upstreams: tuple[Upstream, ...] = ()
     models: tuple[ModelSettings, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -397,6 +408,7 @@ SECTIONS: Final[Mapping[str, type]] = {
     "limits": LimitSettings,
     "rollout": RolloutSettings,
     "store": StoreSettings,
+    "console": ConsoleSettings,
 }
 TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": ModelSettings}
 PREFIXES: Final = {
@@ -407,6 +419,7 @@ PREFIXES: Final = {
     "limits": "limit_",
     "rollout": "rollout_",
     "store": "store_",
+    "console": "console_",
 }
 
 

@@ -8,6 +8,7 @@ know, the file counts as changed if it has a rollout that no other had before.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -64,6 +65,13 @@ def change_rollout(before: SharedRollout | None, rollout: Rollout, *replaced: Ro
     plans = {ALL: rollout.plan, **rollout.plans}
     files = before.files if before is not None else {}
     return SharedRollout({name: _write_plan(plan) for name, plan in plans.items()}, files, tuple(kept))
+
+
+def set_plan(rollout: Rollout, name: str, plan: Plan) -> Rollout:
+    """The rollout with another stage; restrictions to tools and confidence stay."""
+    old = rollout.plan if name == ALL else rollout.plan_of(name)
+    plan = dataclasses.replace(plan, tools=old.tools, min_confidence=old.min_confidence)
+    return Rollout(plan, rollout.plans) if name == ALL else Rollout(rollout.plan, {**rollout.plans, name: plan})
 
 
 def decode_rollout(stored: bytes) -> SharedRollout | None:

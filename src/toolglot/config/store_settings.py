@@ -72,6 +72,7 @@ STORE_URL: Final = ValueType(
     " password percent-encoded)",
     _read_url,
     secret=True,
+    schema={"type": "string"},
 )
 DAYS: Final = number(0, 36_500, " of days")
 DEFAULT_URL: Final = StoreUrl("sqlite:toolglot.db")

@@ -33,6 +33,8 @@ class ValueType:
     accepts: str
     parse: Callable[[Any], Any]
     secret: bool = False
+    schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What is accepted in a file, as JSON Schema; empty: anything."""
 
     def read(self, raw: object, origin: str) -> Any:
         """Parse a value. Raises: UsageError with the origin, the value (secrets masked) and what is accepted."""
@@ -75,6 +77,8 @@ def _maybe(raw: object) -> bool | None:
 def _text(raw: object) -> str:
     if not isinstance(raw, str):
         raise TypeError(type(raw).__name__)
+    if "\0" in raw:
+        raise ValueError("NUL")
     return raw
 
 
@@ -145,7 +149,9 @@ def choice(*values: str, empty: bool = False) -> ValueType:
             raise ValueError(raw)
         return text
 
-    return ValueType(" or ".join(filter(None, (", ".join(values[:-1]), values[-1]))), parse)
+    accepted = ["", *values] if empty else [*values]
+    accepts = " or ".join(filter(None, (", ".join(values[:-1]), values[-1])))
+    return ValueType(accepts, parse, schema={"type": "string", "enum": accepted})
 
 
 def subset(*values: str) -> ValueType:
@@ -155,7 +161,8 @@ def subset(*values: str) -> ValueType:
             raise ValueError(raw)
         return given
 
-    return ValueType(f"any of {', '.join(values)}: a list, or text with commas between them", parse)
+    accepts = f"any of {', '.join(values)}: a list, or text with commas between them"
+    return ValueType(accepts, parse, schema=_list_schema({"type": "string", "enum": [*values]}))
 
 
 def integer(low: int, high: int) -> ValueType:
@@ -164,7 +171,8 @@ def integer(low: int, high: int) -> ValueType:
             raise ValueError(raw)
         return int(raw)
 
-    return ValueType(f"a whole number from {low} to {high}", parse)
+    schema = {"type": "integer", "minimum": low, "maximum": high}
+    return ValueType(f"a whole number from {low} to {high}", parse, schema=schema)
 
 
 def number(low: float, high: float, unit: str = "") -> ValueType:
@@ -173,27 +181,77 @@ def number(low: float, high: float, unit: str = "") -> ValueType:
             raise ValueError(raw)
         return float(raw)
 
-    return ValueType(f"a number{unit} from {low:g} to {high:g}", parse)
+    schema = {"type": "number", "minimum": low, "maximum": high}
+    return ValueType(f"a number{unit} from {low:g} to {high:g}", parse, schema=schema)
 
 
+def _list_schema(item: Mapping[str, Any]) -> dict[str, Any]:
+    """A list, or one item as text."""
+    return {"anyOf": [{"type": "array", "items": item}, item]}
+
+
+TEXT_SCHEMA = {"type": "string"}
+STAGE_SCHEMA = {
+    "anyOf": [
+        {"type": "string", "pattern": r"^(off|full|(shadow|canary)(-(100|[0-9]{1,2}(\.[0-9]+)?))?)$"},
+        {"type": "number", "minimum": 0, "maximum": 100},
+        {
+            "type": "object",
+            "properties": {
+                "stage": {"type": "string", "pattern": r"^(off|full|(shadow|canary)(-[0-9]{1,2})?)$"},
+                "percent": {"type": "number", "minimum": 0, "maximum": 100},
+                "dry_run": {"type": "boolean"},
+                "tools": {"type": "array", "items": {"type": "string", "minLength": 1}},
+                "min_confidence": {"type": "number", "minimum": 0, "maximum": 1},
+            },
+            "additionalProperties": False,
+        },
+    ]
+}
 SECONDS = number(0.01, 86_400, " of seconds")
-BOOL = ValueType("true or false", _bool)
-NEVER = ValueType("false", _never)
-MAYBE = ValueType("true, false or auto", _maybe)
-TEXT = ValueType("text", _text)
-NAMES = ValueType("names: a list, or text with commas between them", _names)
-BYTES = ValueType("a size: bytes, or a number with KiB, MiB or GiB", _size)
-ADDRESS = ValueType("an address that begins with http:// or https://", _address)
-SECRET = ValueType("a key: text without white space", _secret, secret=True)
-COOKIES = ValueType("cookies: name=value, with semicolons between them", _cookies, secret=True)
-KEYS = ValueType(
-    "keys: plain, or sha256: and 64 hexadecimal digits; a list, or text with commas between", _keys, secret=True
+BOOL = ValueType("true or false", _bool, schema={"type": "boolean"})
+NEVER = ValueType("false", _never, schema={"const": False})
+MAYBE = ValueType("true, false or auto", _maybe, schema={"enum": [True, False, "auto"]})
+TEXT = ValueType("text", _text, schema=TEXT_SCHEMA)
+NAMES = ValueType("names: a list, or text with commas between them", _names, schema=_list_schema(TEXT_SCHEMA))
+BYTES = ValueType(
+    "a size: bytes, or a number with KiB, MiB or GiB",
+    _size,
+    schema={
+        "anyOf": [
+            {"type": "integer", "minimum": 1},
+            {"type": "string", "pattern": r"^ *0*[1-9][0-9]* *([bkmgBKMG]|[kmgKMG][iI][bB])? *$"},
+        ]
+    },
 )
-HEADERS = ValueType("a table of header names and texts", _headers, secret=True)
-DIALECT = ValueType("a dialect or a model id ('toolglot dialects' lists them)", _dialect)
+ADDRESS = ValueType(
+    "an address that begins with http:// or https://",
+    _address,
+    schema={"type": "string", "pattern": r"^ *https?://[^/?#\s]"},
+)
+SECRET = ValueType("a key: text without white space", _secret, secret=True, schema=TEXT_SCHEMA)
+COOKIES = ValueType("cookies: name=value, with semicolons between them", _cookies, secret=True, schema=TEXT_SCHEMA)
+KEYS = ValueType(
+    "keys: plain, or sha256: and 64 hexadecimal digits; a list, or text with commas between",
+    _keys,
+    secret=True,
+    schema=_list_schema(TEXT_SCHEMA),
+)
+HEADERS = ValueType(
+    "a table of header names and texts",
+    _headers,
+    secret=True,
+    schema={"type": "object", "additionalProperties": TEXT_SCHEMA},
+)
+DIALECT = ValueType("a dialect or a model id ('toolglot dialects' lists them)", _dialect, schema=TEXT_SCHEMA)
 PLAN = ValueType(
     "off, shadow, shadow-N, canary, canary-N, full or a number (N: a percentage from 0 to 100), or a table of stage,"
     " percent, dry_run, tools and min_confidence",
     read_plan,
+    schema=STAGE_SCHEMA,
 )
-OWN_PLAN = ValueType("auto, or what `rollout.stage` accepts", _maybe_plan)
+OWN_PLAN = ValueType(
+    "auto, or what `rollout.stage` accepts",
+    _maybe_plan,
+    schema={"anyOf": [{"const": "auto"}, *STAGE_SCHEMA["anyOf"]]},
+)

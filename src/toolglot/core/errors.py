@@ -8,6 +8,7 @@
     │   │   └── ToolResultsError       a tool result that lacks a field
     │   ├── AuthenticationError        missing or unknown API key                            401
     │   ├── OriginError                possibly a cross-site request                         403
+    │   ├── ForbiddenError             the key's scope or a setting does not allow it        403
     │   ├── UnknownModelError          no upstream serves the model                          404
     │   ├── UnknownPathError           a path or method that is not served                   404
     │   ├── RequestSizeError           the body exceeds the limit                            413
@@ -89,6 +90,13 @@ class OriginError(ClientError):
 
     status = 403
     code = "forbidden_origin"
+
+
+class ForbiddenError(ClientError):
+    """The scope of the client's key, or a setting, does not allow the request."""
+
+    status = 403
+    code = "forbidden"
 
 
 class UnknownModelError(ClientError):

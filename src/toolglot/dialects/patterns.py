@@ -264,25 +264,30 @@ class _MarkGroup:
     It is compiled as soon as some text begins like one of them, or after many lookups.
     """
 
-    __slots__ = ("_looks", "expressions", "groups", "spellings")
+    __slots__ = ("_looks", "full", "groups", "prefixes", "spellings")
 
     def __init__(self, entries: Sequence[tuple[int, str]]) -> None:
         self.groups = tuple(group for group, _ in entries)
         self.spellings = tuple(spelling for _, spelling in entries)
-        self.expressions: tuple[re.Pattern[str], re.Pattern[str]] | None = None
-        """For the marks and for their prefixes."""
+        self.full: re.Pattern[str] | None = None
+        """For the marks."""
+        self.prefixes: re.Pattern[str] | None = None
+        """For their prefixes; compiled when one is looked for, which a whole answer does not need."""
         self._looks = 0
 
-    def compile(self, text: str, pos: int) -> tuple[re.Pattern[str], re.Pattern[str]] | None:
-        """Compile the regexes, if one of the spellings may be at ``pos``; else None."""
+    def compile(self, text: str, pos: int) -> re.Pattern[str] | None:
+        """Compile the regex of the marks, if one of the spellings may be at ``pos``; else None."""
         self._looks += 1
         if self._looks < _MANY and not any(_letters_agree(spelling, text, pos) for spelling in self.spellings):
             return None
         marks = [make_nodes(spelling, False) for spelling in self.spellings]
         # an empty group after each mark identifies it without hiding its first characters from the regex engine
-        full = "|".join(f"{join_nodes(nodes)}()" for nodes in marks)
-        self.expressions = re.compile(full), re.compile(prefix_regex(marks))
-        return self.expressions
+        self.full = re.compile("|".join(f"{join_nodes(nodes)}()" for nodes in marks))
+        return self.full
+
+    def compile_prefixes(self) -> re.Pattern[str]:
+        self.prefixes = re.compile(prefix_regex([make_nodes(spelling, False) for spelling in self.spellings]))
+        return self.prefixes
 
 
 class MarkChoice:
@@ -334,12 +339,12 @@ class MarkChoice:
         first, end = None, pos
         key = text[pos : pos + 2]
         for file in self._files.get(key) or self._look_up(key):
-            expressions = file.expressions or file.compile(text, pos)
-            if expressions is None:
+            full = file.full or file.compile(text, pos)
+            if full is None:
                 continue
-            if may_go_on and expressions[1].match(text, pos) is not None:
+            if may_go_on and (file.prefixes or file.compile_prefixes()).match(text, pos) is not None:
                 return MORE, pos
-            found = expressions[0].match(text, pos, pos + _MAX_MARK)
+            found = full.match(text, pos, pos + _MAX_MARK)
             if found is not None and found.lastindex:
                 group = file.groups[found.lastindex - 1]
                 if first is None or group < first:

@@ -48,7 +48,7 @@ from toolglot.gateway.capabilities.workarounds import quirk_fields
 from toolglot.gateway.recovery.attempts import RecentDefects
 from toolglot.gateway.sessions.conversation_state import MEMORY_BYTES, ConversationMode, ConversationState
 from toolglot.gateway.sessions.ttl_store import TtlStore
-from toolglot.gateway.telemetry.records import SHELL_DIALECT, RequestRecorder
+from toolglot.gateway.telemetry.recorder import SHELL_DIALECT, RequestRecorder
 from toolglot.reading.reader import dialect_index
 from toolglot.wires import all_wires
 

@@ -17,11 +17,14 @@ import unicodedata
 from toolglot.core.conversation import Message
 from toolglot.reading.phrases import (
     arabic,
+    bengali,
     chinese,
     english,
     french,
     german,
     hindi,
+    indonesian,
+    italian,
     japanese,
     korean,
     portuguese,
@@ -133,11 +136,13 @@ class _Language:
         self.forbidding = re.compile(_fold(phrases.forbidding))
         self.agreeing = re.compile(rf"(?:(?:{_fold(phrases.agreeing)})[ ,.!。！、，]*){{1,3}}")
 
-    def announces(self, sentence: str, previous: list[str]) -> bool:
-        """Whether a sentence announces an action. The sentence before it can make that depend on the user, and three
-        announcements in a row are a plan."""
+    def announces(self, sentence: str, previous: list[str]) -> bool | None:
+        """Whether a sentence announces an action; None if it has no phrase of this language. The sentence before it can
+        make that depend on the user, and three announcements in a row are a plan."""
         found = self.announcing.search(sentence)
-        if found is None or self.before.search(sentence, 0, found.start("phrase")) is not None:
+        if found is None:
+            return None
+        if self.before.search(sentence, 0, found.start("phrase")) is not None:
             return False
         rest = sentence if self.verb_is_last else sentence[found.start("phrase") :]
         if _EXPLAINED.search(rest) is not None or self.behind.search(rest) is not None:
@@ -176,6 +181,9 @@ _LANGUAGES = tuple(
         german,
         french,
         korean,
+        italian,
+        indonesian,
+        bengali,
     )
 )
 
@@ -187,7 +195,10 @@ def announces_action(text: str) -> bool:
     Returns: True if the last sentence states what the model does next.
     """
     sentence, previous = _find_last_sentences(text)
-    return bool(sentence) and any(language.announces(sentence, previous) for language in _LANGUAGES)
+    if not sentence:
+        return False
+    verdicts = {language.announces(sentence, previous) for language in _LANGUAGES}
+    return True in verdicts and False not in verdicts  # languages share words: a refusal in one of them counts
 
 
 def wants_action(messages: tuple[Message, ...]) -> bool:

@@ -154,10 +154,18 @@ class Reader:
 
     def close(self, truncated: bool = False) -> list[Event]:
         """End the answer and return the last events; ``truncated``: the upstream reports that it was cut."""
+        return self.feed_last("", truncated)
+
+    def feed_last(self, chunk: str, truncated: bool = False) -> list[Event]:
+        """Read the last chunk and end the answer: as ``feed`` and ``close``, with less work."""
         if self._closed:
             raise UsageError("the reader is closed: one reader reads one answer")
         if not isinstance(truncated, bool):
             raise UsageError(f"truncated is {truncated!r}; it must be True or False")
+        if not isinstance(chunk, str):
+            raise UsageError(f"the answer is text, not {type(chunk).__name__}")
+        if chunk:
+            self._source.push(chunk)
         self._closed = True
         self._source.end(truncated)
         next(self._steps, None)
@@ -308,5 +316,4 @@ def read(
 ) -> Reading:
     """Read a whole answer. ``options`` and the keyword arguments are those of ``Reader``."""
     reader = Reader(tools, dialect, options, **keywords)
-    events = reader.feed(text)
-    return collect([*events, *reader.close(truncated)], text)
+    return collect(reader.feed_last(text, truncated), text)

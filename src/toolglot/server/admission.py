@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 from toolglot.config import ClientKeys, LimitSettings, is_loopback, owner_of
 from toolglot.config.keys import NO_OWNER
 from toolglot.core.errors import AuthenticationError, OriginError, OverloadError, RateLimitError, ToolglotError
+from toolglot.gateway.mounting import HttpRequest
 from toolglot.gateway.telemetry.metrics import Metrics
-from toolglot.server.http_request import Request
 
 MINUTE: Final = 60.0
 RETRY_SECONDS: Final = 5
@@ -38,7 +38,7 @@ class Access:
     def __init__(self, keys: ClientKeys) -> None:
         self.keys = keys
 
-    def check(self, request: Request) -> bytes:
+    def check(self, request: HttpRequest) -> bytes:
         """The owner of what a request stores. Raises: AuthenticationError if the gateway has client keys and the
         request presents none of them, OriginError if it has none and a web page may have sent the request."""
         if not self.keys.required:
@@ -49,12 +49,12 @@ class Access:
             raise AuthenticationError("No valid API key was presented." if request.key else "An API key is needed.")
         return owner_of(request.key)
 
-    def check_origin(self, request: Request) -> None:
+    def check_origin(self, request: HttpRequest) -> None:
         """Raise OriginError if the gateway has no client keys and a web page may have sent the request."""
         if not self.keys.required:
             self.check(request)
 
-    def visible_owner(self, request: Request) -> bytes | None:
+    def visible_owner(self, request: HttpRequest) -> bytes | None:
         """The owner whose rows a request with access may see; None for all."""
         return owner_of(request.key) if self.keys.required else None
 

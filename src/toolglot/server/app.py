@@ -38,6 +38,7 @@ from toolglot.core.errors import (
 from toolglot.gateway.capabilities.learned import find_folder
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.exchange import Exchange, prepare
+from toolglot.gateway.mounting import GatewayInterface, Mount
 from toolglot.gateway.response_pipeline import prepare_with_tools
 from toolglot.gateway.routing import CapabilitiesUnknown
 from toolglot.gateway.sessions.chats import ChatIndex
@@ -47,10 +48,12 @@ from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
 from toolglot.server.admission import Access, Admission
 from toolglot.server.http_request import JSON_TYPE, Request, Response
 from toolglot.server.queries import Queries
+from toolglot.server.replay import replay
 from toolglot.server.responder import REQUEST_ID, Responder
 from toolglot.server.router import ANY_METHOD, Router
 from toolglot.server.shared_state import SharedState
 from toolglot.server.upstream.chats import ChatClient
+from toolglot.server.upstream.checks import KnownProblems
 from toolglot.server.upstream.discovery import Discovery, load_capabilities
 from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires, client_wires, openai_chat
@@ -79,13 +82,23 @@ Answer = Callable[[Request], Awaitable[Response | None]]
 class Gateway:
     """The application: answers every request of one server process."""
 
-    def __init__(self, settings: Settings, telemetry: Telemetry, source: Source | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        telemetry: Telemetry,
+        source: Source | None = None,
+        *,
+        mount: Mount | None = None,
+        problems: KnownProblems | None = None,
+    ) -> None:
         self.settings = settings
         self.telemetry = telemetry
         self.source = source or Source(time, TokenSource().take)
+        self.problems = problems or KnownProblems()
         self.pool = ConnectionPool()
         self.capabilities = load_capabilities(settings, self.source.now)
-        self.access = Access(ClientKeys(settings.server.keys, self.source.now, required=settings.server.require_key))
+        own, admin, required = settings.server.keys, settings.console.keys, settings.server.require_key
+        self.access = Access(ClientKeys(own, self.source.now, required=required, admin=admin))
         self.kept: KeptValues | None = None
         self.shared: SharedState | None = None
         self.discovery = Discovery(self.pool, self.capabilities)
@@ -98,7 +111,21 @@ class Gateway:
         self.draining = False
         self.queries = Queries(telemetry.writer, self.access.visible_owner)
         self.queries.delete_chats = self.chats.delete_chats
+        self.mounted = mount(self.describe_interface()) if mount is not None else None
         self.router = self.build_router()
+
+    def describe_interface(self) -> GatewayInterface:
+        return GatewayInterface(
+            settings=self.settings,
+            telemetry=self.telemetry,
+            keys=self.access.keys,
+            capabilities=self.capabilities,
+            source=self.source,
+            check_origin=self.access.check_origin,
+            replay=partial(replay, self),
+            delete_session=self.queries.delete_by_id,
+            is_draining=lambda: self.draining,
+        )
 
     def build_router(self) -> Router[tuple[Answer, Wire]]:
         router: Router[tuple[Answer, Wire]] = Router()
@@ -112,6 +139,8 @@ class Gateway:
             router.add("GET", prefix + "/models/{name:.+}", (self.require_key(self.show_model), DEFAULT_WIRE))
         for method, path, answer in self.queries.routes():
             router.add(method, path, (self.require_key(answer), DEFAULT_WIRE))
+        for method, path, handler in self.mounted.routes() if self.mounted is not None else ():
+            router.add(method, path, (handler, DEFAULT_WIRE))
         router.add("GET", "/metrics", (self.require_key(self.show_metrics), DEFAULT_WIRE))
         for path in ("/", "/health", "/health/liveliness", "/health/liveness"):
             router.add("GET", path, (self.require_origin(self.show_health), DEFAULT_WIRE))
@@ -126,6 +155,8 @@ class Gateway:
     async def start(self) -> None:
         """Connect to the store, if there is one: read what is shared there, and write there what is kept."""
         writer, settings = self.telemetry.writer, self.settings
+        if self.telemetry.workers is not None:
+            self.telemetry.workers.start()
         if writer is None:
             return
         await writer.start()
@@ -148,6 +179,10 @@ class Gateway:
             await self.kept.close(FLUSH_SECONDS)
         if self.telemetry.writer is not None:
             await self.telemetry.writer.close(FLUSH_SECONDS)
+        if self.telemetry.workers is not None:
+            await self.telemetry.workers.close()
+        if self.telemetry.tracer is not None:
+            await asyncio.to_thread(self.telemetry.tracer.close, FLUSH_SECONDS)
 
     # -- all requests --------------------------------------------------------------------------------------------------
 
@@ -197,6 +232,9 @@ class Gateway:
 
     async def complete(self, wire: Wire, request: Request) -> None:
         recorder = self.telemetry.begin(request.id, wire.name, REFUSED_OWNER, request.key)
+        recorder.agent = request.headers.get("user-agent", "")
+        if self.telemetry.tracer is not None:
+            self.telemetry.tracer.begin(recorder, request.headers)
         status, body, entered = 500, b"", False
         try:
             recorder.owner = self.access.check(request)
@@ -232,7 +270,7 @@ class Gateway:
             status, recorder.client_gone = CLIENT_CLOSED_REQUEST, True
             raise
         except Exception:
-            recorder.error = InternalError.code
+            recorder.note_error(InternalError(INTERNAL_ERROR))
             raise
         finally:
             if entered:
@@ -259,6 +297,7 @@ class Gateway:
                 await offload.run(True, exchange.ask_again)  # feedback on a hostile answer takes a while
                 responder.begin_attempt()
         except ToolglotError as error:
+            self.problems.explain(error, exchange.route.upstream)
             responder.fail(error)
         except asyncio.CancelledError:
             if request.interruption is None:
@@ -285,6 +324,8 @@ class Gateway:
         forwarded = exchange.wire.forwarded_headers
         if forwarded and exchange.same_wire:
             headers = {name: request.headers[name] for name in forwarded if name in request.headers} | headers
+        if exchange.recorder.trace_headers is not None:
+            headers |= exchange.recorder.trace_headers
         if exchange.recorder.body is not None:
             self.telemetry.body(exchange.recorder, "upstream_request", exchange.upstream_body)
         async with self.pool.send(
@@ -296,7 +337,13 @@ class Gateway:
         return response
 
     async def open_exchange(
-        self, wire: Wire, body: bytes, request: Request, recorder: RequestRecorder, mode: str
+        self,
+        wire: Wire,
+        body: bytes,
+        request: Request,
+        recorder: RequestRecorder,
+        mode: str,
+        context: GatewayContext | None = None,
     ) -> Exchange:
         """Decode and route the request; first discover what its upstream can do, and load kept values from the store,
         if it depends on them."""
@@ -305,7 +352,7 @@ class Gateway:
         given = request.key, request.headers, recorder.owner
         incoming = IncomingRequest(wire, body, recorder, path, mode, *given, lookup)
         large = len(body) >= offload.LARGE_REQUEST
-        prepared = partial(prepare_with_tools if large else prepare, incoming, self.context)
+        prepared = partial(prepare_with_tools if large else prepare, incoming, context or self.context)
         for _ in range(MAX_PREPARATIONS):
             exchange = await offload.run(large, prepared) if large else prepared()
             if isinstance(exchange, Exchange):
@@ -394,7 +441,8 @@ class Gateway:
     async def show_metrics(self, request: Request) -> Response:
         from toolglot.gateway.telemetry.prometheus import CONTENT_TYPE, render
 
-        return Response(render(self.telemetry.metrics), content_type=CONTENT_TYPE)
+        workers, own = self.telemetry.workers, self.telemetry.metrics
+        return Response(render(own if workers is None else await workers.collect()), content_type=CONTENT_TYPE)
 
     async def refuse_path(self, request: Request) -> Response:
         raise UnknownPathError(f"{request.method} {request.path[:200]} is not served here.")
@@ -445,7 +493,7 @@ def find_key(request: Request) -> str:
 
 def note_error(recorder: RequestRecorder, error: ToolglotError, wire: Wire) -> int:
     """Record why a request is not answered. Returns the status."""
-    recorder.error = error.code
+    recorder.note_error(error)
     recorder.refused = isinstance(error, (ClientError, OverloadError))
     if recorder.body is not None and not recorder.bytes:
         recorder.body.append(wire.encode_error(error))

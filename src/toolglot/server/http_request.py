@@ -6,7 +6,6 @@ import asyncio
 import time
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
 from io import BytesIO
@@ -15,9 +14,11 @@ from urllib.parse import parse_qsl, unquote
 
 from toolglot.core import offload
 from toolglot.core.errors import RequestError, RequestSizeError, ToolglotError
+from toolglot.gateway.mounting import JSON_TYPE, Response
 from toolglot.server.compression import ENCODINGS, Decompressor
 
-JSON_TYPE: Final = "application/json"
+__all__ = ["JSON_TYPE", "Request", "Response"]
+
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 CHUNK: Final = b"%x\r\n%b\r\n"
 LAST_CHUNK: Final = b"0\r\n\r\n"
@@ -26,16 +27,6 @@ MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", 
 CONNECTION: Final = {True: "connection: keep-alive\r\n", False: "connection: close\r\n"}
 """The Connection header, by whether the connection is kept open."""
 REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """A response with a complete body."""
-
-    body: bytes
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-    content_type: str = JSON_TYPE
 
 
 class ConnectionLimits(Protocol):

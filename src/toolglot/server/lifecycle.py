@@ -11,31 +11,50 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from toolglot.config import DEFAULT_DIALECT, Settings, check_binding
+from toolglot.config.settings import OTLP
 from toolglot.core import offload
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
+from toolglot.core.errors import UsageError
 from toolglot.core.options import Options
 from toolglot.core.provenance import find_quotations, list_quotable
 from toolglot.core.schema.toolset import compile_tools
+from toolglot.gateway.mounting import Mount
 from toolglot.gateway.storage import make_store
 from toolglot.gateway.telemetry.log import Telemetry, log_to
 from toolglot.gateway.telemetry.record_writer import RecordWriter
+from toolglot.gateway.telemetry.worker_metrics import WorkerMetrics
 from toolglot.prompting.conversation import render_as_text
 from toolglot.reading.reader import Reader
 from toolglot.server.app import Gateway
 from toolglot.server.listener import Listener
+from toolglot.server.upstream.checks import KnownProblems
+from toolglot.server.upstream.findings import Finding
+
+if TYPE_CHECKING:  # the SDK is optional
+    from toolglot.gateway.telemetry.otel import Tracer
 
 LOG = logging.getLogger("toolglot.server")
+WorkerSlot = tuple[Path, int]
+"""The folder in which workers share their metrics, and the number of this worker."""
 GC_THRESHOLD = 20_000
 MALLOC_OPTIONS = {-3: 4 << 20, -1: 16 << 20}
 """glibc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD. By default free() returns buffers of 128 KB or more to the system, and
 every request of that size pays for the page faults of new memory."""
 
 
-async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM; ``ready`` is called with the address."""
+async def serve(
+    settings: Settings,
+    ready: Callable[[str], None],
+    report: Callable[[Finding], None],
+    mount: Mount | None = None,
+    slot: WorkerSlot | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM; ``ready`` is called with the address, then ``report`` with each problem of an
+    upstream that is found. ``mount`` is as for ``listening``; ``slot`` is that of a worker process."""
     log_to(level=settings.server.log_level)
     offload.shorten_switch_interval()
     stop = asyncio.Event()
@@ -44,23 +63,45 @@ async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
         with suppress(NotImplementedError):  # Windows: there Ctrl-C raises instead
             loop.add_signal_handler(number, stop.set)
     warm_up(settings)
-    async with listening(settings) as address:
+    problems = KnownProblems()
+    async with listening(settings, mount, slot, problems) as address:
         tune_memory()
         ready(address)
+        checking = asyncio.create_task(check_upstreams(settings, problems, report))
         await stop.wait()
+        checking.cancel()
+
+
+async def check_upstreams(settings: Settings, problems: KnownProblems, report: Callable[[Finding], None]) -> None:
+    """The checks after the start; what fails in them never matters to the server."""
+    if settings.server.start_checks:
+        try:
+            await problems.check(settings, report)
+        except Exception:
+            LOG.exception("the checks at the start failed")
 
 
 @asynccontextmanager
-async def listening(settings: Settings) -> AsyncIterator[str]:
-    """Serve within the context; yields the address."""
+async def listening(
+    settings: Settings,
+    mount: Mount | None = None,
+    slot: WorkerSlot | None = None,
+    problems: KnownProblems | None = None,
+) -> AsyncIterator[str]:
+    """Serve within the context; yields the address. ``mount`` makes a part with its own paths, such as the console;
+    ``problems`` explain errors of upstreams."""
     secrets = [secret for upstream in settings.upstreams for secret in upstream.secrets]
     telemetry = Telemetry(log_bodies=settings.server.log_bodies, known_secrets=secrets)
+    if slot is not None:
+        telemetry.workers = WorkerMetrics(*slot, telemetry.metrics)
+    if settings.server.traces == OTLP:
+        telemetry.tracer = make_tracer()
     store = make_store(settings, os.environ)
     if store is not None:
         telemetry.writer = RecordWriter(store, telemetry.metrics, settings.store, secrets)
     elif not settings.store.url.is_none:
         LOG.info("server.state_dir is 'none', so there is no store: records and sessions are not kept")
-    gateway, server = Gateway(settings, telemetry), settings.server
+    gateway, server = Gateway(settings, telemetry, mount=mount, problems=problems), settings.server
     listener = Listener(gateway, settings.limits.body_bytes, settings.limits.header_bytes)
     try:
         await gateway.start()
@@ -70,6 +111,17 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
         gateway.draining = True
         await listener.close(server.drain_seconds)
         await gateway.close()
+
+
+def make_tracer() -> Tracer:
+    """Raises: UsageError without the packages of OpenTelemetry."""
+    try:
+        from toolglot.gateway.telemetry.otel import Tracer
+    except ImportError as error:
+        raise UsageError(
+            f"server.traces = 'otlp' needs the otel extra: pip install 'toolglot[server,otel]' ({error})"
+        ) from None
+    return Tracer()
 
 
 def warm_up(settings: Settings) -> None:

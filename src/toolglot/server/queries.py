@@ -114,12 +114,16 @@ class Queries:
 
     async def delete_session(self, request: Request) -> Response:
         session_id = read_id(request)
-        store = await self.open()
-        chats = await call_store(store.delete_session(self.owner(request), session_id))
-        if chats is None:
+        if not await self.delete_by_id(session_id, self.owner(request)):
             raise unknown("session", session_id)
-        await self.delete_chats(chats)
         return make_response({"id": session_id, "object": "session", "deleted": True})
+
+    async def delete_by_id(self, session_id: str, owner: bytes | None = None) -> bool:
+        """Delete a session of an owner, by default of any. Returns whether there was one."""
+        chats = await call_store((await self.open()).delete_session(owner, session_id))
+        if chats is not None:
+            await self.delete_chats(chats)
+        return chats is not None
 
     async def open(self) -> Store:
         """The store, with the records of all requests that have ended. Raises: UnknownPathError if there is no store,

@@ -190,7 +190,7 @@ class Responder:
             raise error
         stream = self.open_stream()
         if not stream.over:
-            self.recorder.error = error.code
+            self.recorder.note_error(error)
         self.end(stream.fail(error))
 
     def begin_attempt(self) -> None:

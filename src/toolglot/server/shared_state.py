@@ -19,12 +19,14 @@ from typing import Final
 from msgspec import structs
 
 from toolglot.config import ClientKeys, KeyHash, Settings
+from toolglot.config.keys import StoredKey
 from toolglot.config.rollout import Rollout
 from toolglot.config.shared_rollout import SharedRollout, change_rollout, decode_rollout, fingerprint
 from toolglot.core.errors import StoreError
 from toolglot.gateway.capabilities.learned import LearnedFailure, LearnedFailures
 from toolglot.gateway.telemetry.record_writer import call_store
 from toolglot.store.interface import (
+    ADMIN,
     FAILURES_CHANGED,
     KEYS_CHANGED,
     ROLLOUT_CHANGED,
@@ -163,15 +165,15 @@ class SharedState:
             LOG.warning("%s cannot be written or removed: %s", self._marker, error.strerror)
 
 
-def read_keys(rows: Sequence[KeyRow]) -> list[tuple[KeyHash, float]]:
+def read_keys(rows: Sequence[KeyRow]) -> list[StoredKey]:
     """The hashes of client keys. A row that is not valid admits no request."""
-    keys: list[tuple[KeyHash, float]] = []
+    keys: list[StoredKey] = []
     for row in rows:
         try:
-            keys.append((KeyHash.read(row.hash), row.expires))
+            keys.append(StoredKey(KeyHash.read(row.hash), row.expires, row.scope == ADMIN))
         except ValueError:
             LOG.error("client key %r in the store is not a hash", row.name)
-            keys.append((KeyHash(b""), row.expires))
+            keys.append(StoredKey(KeyHash(b""), row.expires))
     return keys
 
 
@@ -242,20 +244,31 @@ class FailureSync:
         self._failures = failures
         self._now = now
         self._wake = wake
-        self._file = failures.use_store(self._note)
+        self._file = failures.use_store(self._note, self._note_forgotten)
         self._pending = dict(failures.failures)
+        self._forgotten: set[tuple[str, str]] = set()
 
     @property
     def is_pending(self) -> bool:
-        return bool(self._pending)
+        return bool(self._pending or self._forgotten)
 
     def _note(self, failure: LearnedFailure) -> None:
         self._pending[failure.address, failure.model] = failure
+        self._forgotten.discard((failure.address, failure.model))
+        self._wake()
+
+    def _note_forgotten(self, key: tuple[str, str]) -> None:
+        self._pending.pop(key, None)
+        self._forgotten.add(key)
         self._wake()
 
     async def load(self) -> None:
-        """Write pending failures and read all. Raises: StoreError."""
+        """Write and forget what waits, and read all. Raises: StoreError."""
         rows = {(row.address, row.model): row for row in await call_store(self._store.list_failures())}
+        for key in list(self._forgotten):
+            await call_store(self._store.forget_failure(*key))
+            rows.pop(key, None)
+            self._forgotten.discard(key)
         for key, failure in list(self._pending.items()):
             known = rows.get(key)
             if failure.expires > self._now() and (known is None or known.learned < failure.learned):

@@ -27,14 +27,30 @@ OUTCOMES: Final = (OK, FAILED, REFUSED, ABANDONED)
 """How a request ended: answered; failed at the upstream or here; refused by the gateway (its own 4xx, or overload);
 abandoned by the client."""
 
-BODY_KINDS: Final = ("request", "upstream_request", "model", "answer")
-"""The client's request, what the upstream was sent, the model's own text, what the client got."""
+BODY_KINDS: Final = ("request", "upstream_request", "model", "reasoning", "answer", "trace")
+"""The client's request, what the upstream was sent last, the model's own text and reasoning, what the client got, and
+when the pieces of these came. What earlier attempts were sent is ``upstream_request.1``, ``upstream_request.2``, ..."""
+ADMIN: Final = "admin"
+"""The scope of a client key that may open the console."""
 
 ROLLOUT_CHANGED: Final = "rollout"
 KEYS_CHANGED: Final = "keys"
 FAILURES_CHANGED: Final = "failures"
 TOPICS: Final = (ROLLOUT_CHANGED, KEYS_CHANGED, FAILURES_CHANGED)
 """What ``Store.watch`` reports changes of."""
+
+
+class TurnCounts(Struct, frozen=True, kw_only=True):
+    """What one request adds to the totals of its session."""
+
+    calls: int = 0
+    repairs: int = 0
+    rejected: int = 0
+    retries: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
 
 
 class RecordRow(Struct, frozen=True, kw_only=True):
@@ -53,6 +69,10 @@ class RecordRow(Struct, frozen=True, kw_only=True):
     data: bytes
     bodies: Mapping[str, bytes] = {}
     """Redacted bodies by kind, uncompressed; the engine compresses them. ``list_records`` leaves them out."""
+    client: str = ""
+    """The name of the client's program. It and ``counts`` become part of the session and are not read back."""
+    counts: TurnCounts | None = TurnCounts()
+    """None for a request that is no turn of its session, such as a replay."""
 
 
 class RecordQuery(Struct, frozen=True, kw_only=True):
@@ -63,11 +83,14 @@ class RecordQuery(Struct, frozen=True, kw_only=True):
     model: str = ""
     session: str = ""
     outcome: str = ""
+    after: str = ""
+    """The id of a record; only newer ones are found."""
 
 
 class SessionRow(Struct, frozen=True, kw_only=True):
     """A conversation recognised across requests. ``id`` sorts by the time of creation and is the cursor of queries;
-    ``client_session`` is the id that the client itself sent, if any."""
+    ``client_session`` is the id that the client itself sent, if any. ``client`` and ``outcome`` are those of the latest
+    turn, the other fields after them are sums over all turns."""
 
     id: str
     owner: bytes
@@ -77,6 +100,35 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     model: str
     upstream: str
     client_session: str = ""
+    client: str = ""
+    outcome: str = ""
+    calls: int = 0
+    repairs: int = 0
+    rejected: int = 0
+    retries: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+
+class SessionQuery(Struct, frozen=True, kw_only=True):
+    """Filters of a query of sessions; empty fields do not filter. ``text`` is looked for in the id, model, upstream,
+    client and the client's own id. ``outcome`` is that of the latest turn; ``troubled``: only sessions with failed
+    turns, repairs, rejected calls or retries."""
+
+    limit: int = 50
+    offset: int = 0
+    text: str = ""
+    outcome: str = ""
+    troubled: bool = False
+
+
+class SessionPage(Struct, frozen=True, kw_only=True):
+    """Some of the sessions that match a query, and how many match."""
+
+    total: int
+    rows: list[SessionRow]
 
 
 class Chat(Struct, frozen=True, kw_only=True):
@@ -146,12 +198,13 @@ class FailureRow(Struct, frozen=True, kw_only=True):
 
 
 class KeyRow(Struct, frozen=True, kw_only=True):
-    """A client key: the hash, never the key. ``expires`` 0 means never."""
+    """A client key: the hash, never the key. ``expires`` 0 means never. ``scope`` is empty or ``ADMIN``."""
 
     name: str
     hash: str
     created: float
     expires: float = 0.0
+    scope: str = ""
 
 
 class Store(Protocol):
@@ -193,6 +246,10 @@ class Store(Protocol):
 
     async def list_sessions(self, owner: bytes | None, limit: int, before: str = "") -> list[SessionRow]:
         """Most recently created first; ``before`` is the id of a session."""
+        ...
+
+    async def find_sessions(self, owner: bytes | None, query: SessionQuery) -> SessionPage:
+        """Most recently used first."""
         ...
 
     async def get_session(self, owner: bytes | None, session_id: str) -> SessionRow | None: ...

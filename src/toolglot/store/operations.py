@@ -7,7 +7,6 @@ circle.
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -23,14 +22,20 @@ from toolglot.store.interface import (
     KeyRow,
     RecordQuery,
     RecordRow,
+    SessionPage,
+    SessionQuery,
     SessionRow,
+    TurnCounts,
 )
 from toolglot.store.sql import Engine, Query, Row, Steps, Value, insert, make, select_in
 
 BATCH: Final = 200
 """Rows that one transaction deletes, so that writers do not wait for long."""
 
-RECORD: Final = tuple(name for name in RecordRow.__struct_fields__ if name != "bodies")
+RECORD: Final = tuple(name for name in RecordRow.__struct_fields__ if name not in ("bodies", "client", "counts"))
+COUNTS: Final = TurnCounts.__struct_fields__
+SEARCHED: Final = ("id", "model", "upstream", "client", "client_session")
+TROUBLED: Final = "failed + repairs + rejected + retries > 0"
 SESSION: Final = SessionRow.__struct_fields__
 CHAT: Final = Chat.__struct_fields__
 NODE: Final = ChainNode.__struct_fields__
@@ -78,21 +83,34 @@ def add_records(records: Sequence[PackedRecord]) -> Steps[None]:
     new = {row[0] for row in added}
     bodies = [(row.id, kind, body) for row, packed in records if row.id in new for kind, body in packed.items()]
     yield from insert("bodies", ("record", "kind", "data"), bodies)
-    times = [(row.session, row.owner, row.time) for row, _ in records if row.id in new and row.session]
-    turns = Counter((session, owner) for session, owner, _ in times)
-    used = {(session, owner): time for session, owner, time in sorted(times)}
-    for (session, owner), count in sorted(turns.items()):
-        sql = """
-            UPDATE sessions SET turns = turns + $1, used = CASE WHEN used < $2 THEN $2 ELSE used END
-            WHERE id = $3 AND owner = $4
-        """
-        yield Query(sql, (count, used[session, owner], session, owner))
+    turns: dict[tuple[str, bytes], list[RecordRow]] = {}
+    for row, _ in records:
+        if row.id in new and row.session and row.counts is not None:
+            turns.setdefault((row.session, row.owner), []).append(row)
+    for (session, owner), rows_of in sorted(turns.items()):
+        yield _add_turns(session, owner, rows_of)
+
+
+def _add_turns(session: str, owner: bytes, rows: Sequence[RecordRow]) -> Query:
+    """Add turns to the totals of their session."""
+    latest = max(rows, key=lambda row: row.time)
+    sums = [sum(getattr(row.counts, name) for row in rows) for name in COUNTS]
+    added = ", ".join(f"{name} = {name} + ${number}" for number, name in enumerate(COUNTS, 7))
+    sql = f"""
+        UPDATE sessions SET turns = turns + $1, {added},
+        client = CASE WHEN used <= $2 AND $5 <> '' THEN $5 ELSE client END,
+        outcome = CASE WHEN used <= $2 OR outcome = '' THEN $6 ELSE outcome END,
+        used = CASE WHEN used < $2 THEN $2 ELSE used END
+        WHERE id = $3 AND owner = $4
+    """
+    return Query(sql, (len(rows), latest.time, session, owner, latest.client, latest.outcome, *sums))
 
 
 def list_records(owner: bytes | None, query: RecordQuery) -> Steps[list[RecordRow]]:
     filters = {
         "owner =": owner,
         "id <": query.before or None,
+        "id >": query.after or None,
         "model =": query.model or None,
         "session =": query.session or None,
         "outcome =": query.outcome or None,
@@ -126,6 +144,30 @@ def add_session(session: SessionRow, nodes: Sequence[ChainNode]) -> Steps[None]:
 def list_sessions(owner: bytes | None, limit: int, before: str) -> Steps[list[SessionRow]]:
     rows = yield _select_latest("sessions", SESSION, {"owner =": owner, "id <": before or None}, limit)
     return [make(SessionRow, SESSION, row) for row in rows]
+
+
+def find_sessions(owner: bytes | None, query: SessionQuery) -> Steps[SessionPage]:
+    values: list[Value] = []
+    tests = [TROUBLED] if query.troubled else ["1 = 1"]
+    if owner is not None:
+        values.append(owner)
+        tests.append(f"owner = ${len(values)}")
+    if query.outcome:
+        values.append(query.outcome)
+        tests.append(f"outcome = ${len(values)}")
+    if query.text:
+        escaped = query.text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        values.append(f"%{escaped}%")
+        found = " OR ".join(f"lower({name}) LIKE ${len(values)} ESCAPE '!'" for name in SEARCHED)
+        tests.append(f"({found})")
+    chosen, at = " AND ".join(tests), len(values)
+    [(total, *_)] = yield Query(f"SELECT count(*) FROM sessions WHERE {chosen}", values)
+    sql = f"""
+        SELECT {", ".join(SESSION)} FROM sessions WHERE {chosen} ORDER BY used DESC, id DESC
+        LIMIT ${at + 1} OFFSET ${at + 2}
+    """
+    rows = yield Query(sql, (*values, query.limit, query.offset))
+    return SessionPage(total=total, rows=[make(SessionRow, SESSION, row) for row in rows])
 
 
 def get_session(owner: bytes | None, session_id: str) -> Steps[SessionRow | None]:

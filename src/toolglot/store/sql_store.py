@@ -21,6 +21,8 @@ from toolglot.store.interface import (
     KeyRow,
     RecordQuery,
     RecordRow,
+    SessionPage,
+    SessionQuery,
     SessionRow,
 )
 from toolglot.store.operations import BATCH
@@ -82,6 +84,9 @@ class SqlStore(ABC):
 
     async def list_sessions(self, owner: bytes | None, limit: int, before: str = "") -> list[SessionRow]:
         return await self._read(operations.list_sessions, owner, limit, before)
+
+    async def find_sessions(self, owner: bytes | None, query: SessionQuery) -> SessionPage:
+        return await self._read(operations.find_sessions, owner, query)
 
     async def get_session(self, owner: bytes | None, session_id: str) -> SessionRow | None:
         return await self._read(operations.get_session, owner, session_id)

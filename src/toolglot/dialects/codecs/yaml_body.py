@@ -14,10 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import yaml
-
 from toolglot.core.events import Reason
-from toolglot.core.lenient_json import Number, Value, to_json_number
+from toolglot.core.lenient_json import Value
 from toolglot.core.schema.toolset import coerce_text_leaves
 from toolglot.dialects.codecs.buffered_values import collect_up_to
 from toolglot.dialects.codecs.sample_templates import HARD_JSON, JSON, KEY, TOOL, VALUE
@@ -27,23 +25,6 @@ from toolglot.dialects.scanner import Steps
 from toolglot.dialects.spec import CallSyntax
 
 _KEY = Mark(" {key} :")
-
-
-class _Dumper(yaml.SafeDumper):
-    """Keeps the spelling of numbers; writes multi-line text as block scalars."""
-
-
-def _represent_number(dumper: yaml.SafeDumper, value: Number) -> yaml.Node:
-    kind = "float" if set(value) & set(".eE") else "int"
-    return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", to_json_number(value))
-
-
-def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, "|" if "\n" in value else None)
-
-
-_Dumper.add_representer(Number, _represent_number)
-_Dumper.add_representer(str, _represent_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +50,16 @@ class YamlBody:
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         before, _, after = sample.replace(TOOL, name).partition(f"{KEY}: {VALUE}\n")
-        document = yaml.dump(dict(arguments), Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=2**31)
-        yield before + (document if arguments else "") + after
+        from toolglot.dialects.codecs.yaml_text import write_yaml
+
+        yield before + (write_yaml(arguments) if arguments else "") + after
         for notation in (JSON, HARD_JSON):
             yield f"{before}{notation.write(dict(arguments))}\n{after}"
 
     def _fill(self, call: PartialCall, text: str) -> bool:
-        try:
-            values = yaml.load(text, Loader=yaml.BaseLoader)
-        except (yaml.YAMLError, RecursionError, ValueError):
-            values = None
+        from toolglot.dialects.codecs.yaml_text import read_yaml
+
+        values = read_yaml(text)
         if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
             call.add_defect(Reason.MALFORMED, "arguments", "text that is not YAML", "key: value, one per line")
             return call.block.marked

@@ -27,6 +27,9 @@ LEAKS: Final = 2
 """Answers in a row with calls as text after which tools are sent as text."""
 
 EVIDENCE_LENGTH: Final = 300
+PINNED: Final = "pinned"
+PIN_SECONDS: Final = 100 * 365 * 86_400.0
+"""How long a pinned failure lasts: for ever, in practice."""
 RELOAD_SECONDS: Final = 2.0
 """Seconds between two checks of the file for changes."""
 
@@ -46,7 +49,13 @@ class LearnedFailure:
     learned: float
     expires: float
 
+    @property
+    def is_pinned(self) -> bool:
+        return self.expires - self.learned > PIN_SECONDS / 2
+
     def explain(self, now: float) -> str:
+        if self.is_pinned:
+            return f"pinned: {self.kind} ({self.evidence}); tools are text until that is forgotten"
         left = max(0.0, self.expires - now) / 60
         if self.kind == REASONING_MISSING:
             return f"learned: reasoning of earlier turns is sent back ({self.evidence}); for {left:.0f} min"
@@ -74,12 +83,15 @@ class LearnedFailures:
         self._last_check = float("-inf")
         self._stamp: tuple[int, int] | None = None
         self._on_learn: Callable[[LearnedFailure], None] | None = None
+        self._on_forget: Callable[[Key], None] | None = None
 
-    def use_store(self, on_learn: Callable[[LearnedFailure], None]) -> Path | None:
+    def use_store(self, on_learn: Callable[[LearnedFailure], None], on_forget: Callable[[Key], None]) -> Path | None:
         """From now on failures are in the store, not in a file. ``on_learn`` is called with each new one, in any
-        thread. Returns the file, whose failures are in memory now, if there is one."""
+        thread, ``on_forget`` with the address and model of one that is forgotten. Returns the file, whose failures are
+        in memory now, if there is one."""
         self._read()
-        path, self.path, self._on_learn = self.path, None, on_learn
+        path, self.path = self.path, None
+        self._on_learn, self._on_forget = on_learn, on_forget
         return path
 
     def replace_all(self, failures: Iterable[LearnedFailure]) -> None:
@@ -98,13 +110,34 @@ class LearnedFailures:
     def learn(self, address: str, model: str, kind: str, evidence: str, now: float) -> LearnedFailure:
         key = _key(address, model)
         failure = LearnedFailure(*key, kind, " ".join(evidence.split())[:EVIDENCE_LENGTH], now, now + self.cool_down)
-        self._leaks.pop(key, None)
         self._read()
+        return self._save(failure)
+
+    def _save(self, failure: LearnedFailure) -> LearnedFailure:
+        key = failure.address, failure.model
+        self._leaks.pop(key, None)
         self.failures[key] = failure
-        self._write(now)
+        self._write(failure.learned)
         if self._on_learn is not None:
             self._on_learn(failure)
         return failure
+
+    def pin(self, address: str, model: str, now: float) -> LearnedFailure:
+        """Send tools as text to this model until it is forgotten; what was learned before stays as the evidence."""
+        known = self.failures.get(_key(address, model))
+        kind, evidence = (known.kind, known.evidence) if known is not None else (PINNED, "set by hand")
+        return self._save(LearnedFailure(*_key(address, model), kind, evidence, now, now + PIN_SECONDS))
+
+    def forget(self, address: str, model: str, now: float) -> bool:
+        """Forget what was learned of this model, so that native tools are tried again. Returns whether there was
+        anything."""
+        key = _key(address, model)
+        self._leaks.pop(key, None)
+        found = self.failures.pop(key, None) is not None
+        self._write(now)
+        if found and self._on_forget is not None:
+            self._on_forget(key)
+        return found
 
     def count_leak(self, address: str, model: str, dialect: str, now: float) -> LearnedFailure | None:
         """Count calls that arrived as text from a model with native tools. Returns the failure if one is recorded."""

@@ -6,7 +6,7 @@
     recorder.observe(event); recorder.count_bytes(data)
     telemetry.finish(recorder, 200)
 
-``records`` defines recorders and records, ``metrics`` the counters, ``core.redaction`` what may be logged at all.
+``recorder`` and ``record`` define what is collected, ``metrics`` the counters, ``core.redaction`` what may be logged.
 """
 
 from __future__ import annotations
@@ -23,17 +23,22 @@ from typing import TYPE_CHECKING, Final, TextIO
 from toolglot.core.events import Event
 from toolglot.core.redaction import redact, redact_stream
 from toolglot.gateway.telemetry.metrics import Metrics
-from toolglot.gateway.telemetry.records import BODY_LENGTH, Clock, Record, RequestRecorder
+from toolglot.gateway.telemetry.record import Record
+from toolglot.gateway.telemetry.recorder import BODY_LENGTH, Clock, RequestRecorder
+from toolglot.gateway.telemetry.trace import Trace
 from toolglot.reading.reader import collect
 from toolglot.store.interface import BODY_KINDS
 
-if TYPE_CHECKING:  # it needs the event loop, which most commands do not
+if TYPE_CHECKING:  # they need the event loop or the SDK, which most commands do not
+    from toolglot.gateway.telemetry.otel import Tracer
     from toolglot.gateway.telemetry.record_writer import RecordWriter
+    from toolglot.gateway.telemetry.worker_metrics import WorkerMetrics
 
 __all__ = ["RequestRecorder", "Telemetry", "log_to", "redact"]
 
 REQUESTS: Final = "toolglot.requests"
 BODIES: Final = "toolglot.bodies"
+SENT: Final = "upstream_request"
 
 
 class Telemetry:
@@ -56,6 +61,12 @@ class Telemetry:
         self.metrics = Metrics()
         self.writer: RecordWriter | None = None
         """Stores the records; None without a store."""
+        self.workers: WorkerMetrics | None = None
+        """The metrics of all workers; None if there is only this process."""
+        self.tracer: Tracer | None = None
+        """Makes OpenTelemetry spans; None if traces are off."""
+        self.open: dict[int, RequestRecorder] = {}
+        """The recorders of requests in progress, by their identity; for the console."""
 
     def begin(self, request_id: str, wire: str, owner: bytes = b"", key: str = "") -> RequestRecorder:
         recorder = RequestRecorder(request_id, wire, self._now(), self._clock(), self._clock, owner=owner, key=key)
@@ -64,8 +75,9 @@ class Telemetry:
         if self._log_bodies or stores_bodies:
             recorder.body, recorder.model_text = [], []
         if self.writer is not None and stores_bodies:
-            recorder.bodies = {}
+            recorder.bodies, recorder.trace = {}, Trace()
             recorder.body_limit = max(recorder.body_limit, self.writer.body_limit)
+        self.open[id(recorder)] = recorder
         return recorder
 
     def stream(self, recorder: RequestRecorder) -> None:
@@ -77,6 +89,7 @@ class Telemetry:
     def finish(self, recorder: RequestRecorder, status: int) -> Record:
         """Log and count the record, once per request."""
         if recorder.record is None:
+            self.open.pop(id(recorder), None)
             recorder.record = recorder.conclude(status)
             if recorder.stream:
                 self.metrics.streams.total -= 1
@@ -85,12 +98,17 @@ class Telemetry:
                 self.body(recorder, "model", _encode("".join(recorder.model_text)))
             if recorder.body is not None:
                 self.body(recorder, "answer", b"".join(recorder.body), recorder.bytes or None)
+            if recorder.bodies is not None and recorder.trace is not None and not recorder.trace.is_empty:
+                recorder.bodies["reasoning"] = _encode("".join(recorder.trace.reasoning))[: recorder.body_limit]
+                recorder.bodies["trace"] = recorder.trace.encode()
             dry_run = recorder.dry_run
             if self._log_bodies and dry_run is not None and dry_run.delivered is not None:
                 self.body(recorder, "dry_run", self.describe_dry_run(dry_run.model_text or (), dry_run.delivered))
             self._log(recorder.record)
             if self.writer is not None:
                 self.writer.enqueue(recorder)
+            if self.tracer is not None:
+                self.tracer.finish(recorder, recorder.record)
         return recorder.record
 
     def _log(self, record: Record) -> None:
@@ -109,6 +127,10 @@ class Telemetry:
         the size of the complete body, if ``data`` is only its beginning.
         """
         if recorder.bodies is not None and what in BODY_KINDS:
+            if what == SENT and SENT in recorder.bodies:  # the model is asked again
+                recorder.bodies[f"{SENT}.{sum(kind.startswith(SENT) for kind in recorder.bodies)}"] = recorder.bodies[
+                    SENT
+                ]
             recorder.bodies[what] = data[: recorder.body_limit]
         if self._log_bodies:
             redact_text = redact_stream if recorder.stream and what == "answer" else redact

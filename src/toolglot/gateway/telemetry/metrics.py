@@ -15,7 +15,8 @@ from typing import Final, TypeVar
 
 from toolglot.config.rollout import DRY_RUN, NATIVE_CALLS, ON, SUCCESS, UNTOUCHED
 from toolglot.core.errors import ToolglotError
-from toolglot.gateway.telemetry.records import Record
+from toolglot.gateway.telemetry.faults import MODEL_FAILURES
+from toolglot.gateway.telemetry.record import Record
 
 LABELS: Final = 100
 KNOWN: Final = 1000
@@ -34,11 +35,7 @@ def _list_codes(kind: type[ToolglotError]) -> Iterator[str]:
         yield from _list_codes(below)
 
 
-OWN_FAILURES: Final = (
-    "rehearsal_failed refused_call content_filter empty_answer forbidden_call malformed_call truncated_call"
-    " upstream_closed upstream_invalid malformed_function_call unexpected_tool_call too_many_tool_calls"
-    " malformed_response"
-)
+OWN_FAILURES: Final = MODEL_FAILURES | {"rehearsal_failed", "upstream_closed", "upstream_invalid"}
 UPSTREAM_FAILURES: Final = (
     "api_error authentication_error bad_request billing_error conflict_error content_filter context_length_exceeded"
     " insufficient_quota internal_error internal_server_error invalid_api_key invalid_prompt invalid_request_error"
@@ -50,7 +47,7 @@ UPSTREAM_FAILURES: Final = (
 """Known error codes of the servers of all wires."""
 
 ALLOWED: Final[Mapping[str, Collection[str] | re.Pattern[str]]] = {
-    "kind": frozenset((*_list_codes(ToolglotError), *OWN_FAILURES.split(), *UPSTREAM_FAILURES.split())),
+    "kind": frozenset((*_list_codes(ToolglotError), *OWN_FAILURES, *UPSTREAM_FAILURES.split())),
     "status": frozenset(map(str, range(100, 600))),
     "tool": re.compile(r"[A-Za-z_][\w.:-]{0,63}", re.ASCII),
 }
@@ -140,13 +137,16 @@ class Family(dict[tuple[object, ...], C]):
         self.children: dict[tuple[str, ...], tuple[C, float]] = {}
 
     def __missing__(self, values: tuple[object, ...]) -> C:
-        bounded = tuple(label(value) for label, value in zip(self.labels.values(), values, strict=True))
-        if bounded not in self.children:
-            self.children[bounded] = self.make(), time()
-        counted, _ = self.children[bounded]
+        counted = self.find(tuple(label(value) for label, value in zip(self.labels.values(), values, strict=True)))
         if len(self) < KNOWN:
             self[values] = counted
         return counted
+
+    def find(self, bounded: tuple[str, ...], since: float | None = None) -> C:
+        """The counter with these bounded label values; it is created if there is none, with its start time."""
+        if bounded not in self.children:
+            self.children[bounded] = self.make(), time() if since is None else since
+        return self.children[bounded][0]
 
 
 class Metrics:
@@ -157,6 +157,7 @@ class Metrics:
         self.families: list[Family[Count] | Family[Histogram]] = []
         counter, histogram = self._counter, self._histogram
         self.requests = counter("toolglot_requests", "Requests answered.", "status", "mode", "dialect")
+        self.outcomes = counter("toolglot_outcomes", "Requests by their end and who was at fault.", "outcome", "fault")
         self.calls = counter("toolglot_calls", "Tool calls delivered.", "dialect")
         self.repairs = counter("toolglot_repairs", "Repairs made while parsing calls.", "repair")
         self.rejections = counter("toolglot_rejections", "Calls that were not delivered.", "reason")
@@ -169,7 +170,7 @@ class Metrics:
         self.records_queued = self._gauge("toolglot_records_queued", "Records waiting to be stored.")[()]
         self.records_dropped = counter("toolglot_records_dropped", "Records that were not stored.", "reason")
         self.kept_dropped = counter("toolglot_kept_values_dropped", "Kept values that were not stored.")[()]
-        self.store_available = self._gauge("toolglot_store_available", "Whether the store works (1) or not (0).")[()]
+        self.store_available = self._gauge("toolglot_store_available", "Processes in which the store works.")[()]
         self.first_chunk = histogram(
             "toolglot_first_chunk_seconds", "Time to the first chunk.", FIRST_CHUNK_BUCKETS, "mode"
         )
@@ -206,6 +207,7 @@ class Metrics:
         """Count one record (once per request)."""
         mode, dialect = record.mode or "none", record.dialect or "none"
         self.requests[record.status, mode, dialect].total += 1
+        self.outcomes[record.outcome, record.fault].total += 1
         if record.calls:
             self.calls[(dialect,)].total += record.calls
         for repair in record.repairs:

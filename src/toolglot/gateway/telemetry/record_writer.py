@@ -31,8 +31,9 @@ from toolglot.core.redaction import mask, redact, redact_document, redact_stream
 from toolglot.gateway.sessions.naming import make_session_id, name_session
 from toolglot.gateway.sessions.turns import SessionTurn
 from toolglot.gateway.telemetry.metrics import Metrics
-from toolglot.gateway.telemetry.records import BODY_LENGTH, Record, RequestRecorder
-from toolglot.store.interface import OK, RecordRow, Store
+from toolglot.gateway.telemetry.record import Record
+from toolglot.gateway.telemetry.recorder import BODY_LENGTH, RequestRecorder
+from toolglot.store.interface import OK, RecordRow, Store, TurnCounts
 
 RECORD_ID: Final = re.compile("rec_[0-9a-f]{30}")
 QUEUE_RECORDS: Final = 10_000
@@ -166,7 +167,7 @@ class RecordWriter:
         return make_session_id(self._now(), token_hex(6))
 
     def _choose_bodies(self, recorder: RequestRecorder, record: Record) -> Mapping[str, bytes]:
-        if self._settings.bodies != BODIES_ALL and not has_problem(record):
+        if self._settings.bodies != BODIES_ALL and not has_problem(record) and not record.replay_of:
             return {}
         return {kind: data for kind, data in (recorder.bodies or {}).items() if data}
 
@@ -348,11 +349,15 @@ class RecordWriter:
             outcome=record.outcome,
             data=encode_record(record, known),
             bodies={kind: self._redact_body(kind, data, record, known) for kind, data in queued.bodies.items()},
+            client=mask(record.client or record.agent, known),
+            counts=None if record.replay_of else count_turn(record),
         )
 
     def _redact_body(self, kind: str, data: bytes, record: Record, known: Sequence[str]) -> bytes:
+        if kind == "trace":  # numbers only
+            return data
         text = data.decode("utf-8", "replace")
-        if kind == "model":
+        if kind in ("model", "reasoning"):
             text = redact(text, known)
         else:
             streamed = kind == "answer" and record.stream
@@ -367,6 +372,21 @@ def has_problem(record: Record) -> bool:
     """Whether a request failed, or a call of its answer was repaired, rejected or missed."""
     missed = any(NEAR_MISS in ends for ends in record.outcomes.values())
     return record.outcome != OK or bool(record.rejected or record.repairs) or missed
+
+
+def count_turn(record: Record) -> TurnCounts:
+    """What a request adds to the totals of its session."""
+    usage = record.usage or {}
+    return TurnCounts(
+        calls=record.calls,
+        repairs=len(record.repairs),
+        rejected=len(record.rejected),
+        retries=max(0, len(record.attempts) - 1),
+        failed=int(record.outcome != OK),
+        input_tokens=usage.get("input_tokens", 0),
+        output_tokens=usage.get("output_tokens", 0),
+        seconds=record.duration,
+    )
 
 
 def encode_record(record: Record, known: Sequence[str]) -> bytes:

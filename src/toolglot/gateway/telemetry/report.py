@@ -17,12 +17,13 @@ A dry run delivers nothing, so complaints do not apply to it: only its attempts 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypedDict, cast
+from typing import Final
+
+import msgspec
 
 from toolglot.clients.complaints import CALL_COMPLAINTS, NO_TOOL
 from toolglot.config.rollout import NATIVE_CALLS, SKIPPED, SUCCESS, UNTOUCHED, Arm
@@ -129,24 +130,27 @@ def _tally(groups: Groups, transformation: str, arm: str) -> Tally:
 # -- from a log --------------------------------------------------------------------------------------------------------
 
 
-class _Outcomes(TypedDict):
+class _Outcomes(msgspec.Struct, kw_only=True):
     """What was delivered, or would have been in a dry run."""
 
-    outcomes: dict[str, dict[str, int]]
-    tools: dict[str, int]
-    confidences: list[float]
+    outcomes: dict[str, dict[str, int]] = {}
+    tools: list[str] = []
+    confidences: list[float] = []
 
 
-class _Record(_Outcomes):
+class CountedRecord(_Outcomes, kw_only=True):
     """The fields of a request record that are counted."""
 
     arms: dict[str, str]
-    mode: str
     status: int
-    conversation: str
-    complaints: dict[str, int]
-    transformed: dict[str, int]
-    would: _Outcomes | None
+    mode: str = ""
+    conversation: str = ""
+    complaints: list[str] = []
+    transformed: list[str] = []
+    would: _Outcomes | None = None
+
+
+_RECORD: Final = msgspec.json.Decoder(CountedRecord)
 
 
 def read_log(lines: Iterable[str]) -> tuple[Groups, int]:
@@ -157,42 +161,46 @@ def read_log(lines: Iterable[str]) -> tuple[Groups, int]:
         record = _read_record(line)
         if record is not None:
             found += 1
-            arms = dict(record["arms"] or UNTOUCHED)
-            if record.get("mode") == NATIVE_CALLS or NATIVE_CALLS in record["outcomes"]:
-                arms[NATIVE_CALLS] = str(Arm.ON)
-            for transformation, arm in arms.items():
-                _add(_tally(groups, transformation, arm), transformation, record)
+            add_record(groups, record)
     return groups, found
 
 
-def _read_record(line: str) -> _Record | None:
+def add_record(groups: Groups, record: CountedRecord) -> None:
+    """Tally one record."""
+    arms = dict(record.arms or UNTOUCHED)
+    if record.mode == NATIVE_CALLS or NATIVE_CALLS in record.outcomes:
+        arms[NATIVE_CALLS] = str(Arm.ON)
+    for transformation, arm in arms.items():
+        _add(_tally(groups, transformation, arm), transformation, record)
+
+
+def _read_record(line: str) -> CountedRecord | None:
     """The record in a line, after any prefix of a log collector."""
     begin = line.find("{")
     if begin < 0 or '"arms"' not in line:
         return None
     try:
-        record = json.loads(line[begin:])
-    except ValueError:
+        return _RECORD.decode(line[begin:])
+    except (ValueError, RecursionError):
         return None
-    return cast("_Record", record) if isinstance(record, dict) and isinstance(record.get("arms"), dict) else None
 
 
-def _add(tally: Tally, transformation: str, record: _Record) -> None:
-    if record["status"] < 400:
+def _add(tally: Tally, transformation: str, record: CountedRecord) -> None:
+    if record.status < 400:
         tally.answers += 1
-    if record["conversation"]:
-        tally.conversations.add(record["conversation"])
-    tally.complaints.update(record["complaints"])
-    would = record["would"] if tally.arm == Arm.DRY_RUN else None
+    if record.conversation:
+        tally.conversations.add(record.conversation)
+    tally.complaints.update(record.complaints)
+    would = record.would if tally.arm == Arm.DRY_RUN else None
     source = would or record
-    ends: Mapping[str, int] = source["outcomes"].get(transformation, {})
+    ends: Mapping[str, int] = source.outcomes.get(transformation, {})
     tally.outcomes.update(ends)
     if SUCCESS in ends:
         tally.transformed += 1
-        made = record["tools" if transformation == NATIVE_CALLS else "transformed"]
-        tally.tools.update(would["tools"] if would else made)
-        tally.confidence_sum += sum(source["confidences"])
-        tally.confidence_count += len(source["confidences"])
+        made = record.tools if transformation == NATIVE_CALLS else record.transformed
+        tally.tools.update(would.tools if would else made)
+        tally.confidence_sum += sum(source.confidences)
+        tally.confidence_count += len(source.confidences)
 
 
 # -- from metrics ------------------------------------------------------------------------------------------------------

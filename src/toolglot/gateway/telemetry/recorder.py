@@ -1,4 +1,4 @@
-"""The outcome of one request: a ``RequestRecorder`` while it runs, a ``Record`` when it is finished.
+"""Collects the outcome of one request while it runs.
 
 *Strategy.* Filling a recorder is cheap; it becomes a frozen record once, at the end. Whatever a client or a model
 chose (names, ids) is shortened and sanitised before it is logged.
@@ -7,15 +7,16 @@ chose (names, ids) is shortened and sanitised before it is logged.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from toolglot.config import SECRET_LENGTH
-from toolglot.config.rollout import LEAKED, LEFT, NATIVE_CALLS, NEAR_MISS, READING, RESCUE, SHELL, SUCCESS, XML, Arm
+from toolglot.config.rollout import LEAKED, LEFT, NATIVE_CALLS, NEAR_MISS, READING, RESCUE, SHELL, SUCCESS, XML
+from toolglot.core.errors import ToolglotError
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -31,7 +32,21 @@ from toolglot.core.events import (
 )
 from toolglot.core.redaction import mask, redact_printable
 from toolglot.gateway.sessions.turns import SessionTurn
+from toolglot.gateway.telemetry.faults import (
+    CLIENT,
+    MODEL,
+    NO_FAULT,
+    PARSER,
+    WRITTEN_WRONG,
+    classify_error,
+    classify_failure,
+)
+from toolglot.gateway.telemetry.record import Attempt, DryRunResult, Record
+from toolglot.gateway.telemetry.trace import Trace
 from toolglot.store.interface import ABANDONED, FAILED, OK, REFUSED
+
+if TYPE_CHECKING:  # the SDK is optional
+    from opentelemetry.sdk.trace import Span
 
 BODY_LENGTH: Final = 64 << 10
 OWN_ID: Final = re.compile("req_[0-9a-f]{24}")
@@ -45,118 +60,6 @@ NO_ATTEMPT: Final = frozenset({Reason.FABRICATED_RESULT})
 Clock = Callable[[], float]
 Bytes = bytes
 """The type ``bytes``, in classes that have a field of that name."""
-
-
-Outcomes = Mapping[str, Mapping[str, int]]
-"""For each transformation, how often each outcome occurred: success, or the reason why a call was not delivered."""
-
-
-class DryRunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a dry run would have delivered."""
-
-    calls: int
-    tools: tuple[str, ...]
-    read_as: tuple[str, ...]
-    repairs: tuple[str, ...]
-    rejected: tuple[str, ...]
-    confidences: tuple[float, ...]
-    outcomes: Outcomes
-    error: str
-
-
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One request to an upstream. ``error`` is empty if it was answered; ``duration`` is in seconds."""
-
-    upstream: str
-    mode: str
-    dialect: str
-    error: str
-    duration: float
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one request. ``time`` is its start; ``first_chunk`` (if any) and ``duration`` are in seconds.
-
-    ``arms`` are the rollout arms of the transformations that apply, ``conversation`` is the key they are chosen by.
-    ``transformed`` are the tools of calls parsed from text, ``complaints`` the client's about the previous answer.
-    ``offered`` counts the tools of the request, ``stripped`` those that the model was not offered. ``outcome`` is how
-    the request ended, ``outcomes`` those of the transformations.
-    """
-
-    request_id: str
-    time: str
-    wire: str
-    model: str
-    upstream: str
-    upstream_model: str
-    mode: str
-    dialect: str
-    client: str
-    stream: bool
-    offered: int
-    stripped: int
-    status: int
-    calls: int
-    tools: tuple[str, ...]
-    read_as: tuple[str, ...]
-    repairs: tuple[str, ...]
-    rejected: tuple[str, ...]
-    notes: tuple[str, ...]
-    chunks: int
-    bytes: int
-    first_chunk: float | None
-    duration: float
-    finish: str
-    usage: Mapping[str, int] | None
-    error: str
-    client_gone: bool
-    conversation: str
-    arms: Mapping[str, str]
-    outcomes: Outcomes
-    transformed: tuple[str, ...]
-    confidences: tuple[float, ...]
-    complaints: tuple[str, ...]
-    would: DryRunResult | None
-    outcome: str = OK
-    session: str = ""
-    attempts: tuple[Attempt, ...] = ()
-    """The requests to upstreams, in order."""
-    prompt_bytes: int = 0
-    """The size of the prompt; 0 if it is too small to matter."""
-    stable_bytes: int | None = None
-    """How many bytes at its beginning are the same as in the request before; None if there was none. The upstream could
-    take as much from its cache."""
-    unstable_at: str = ""
-    """Where the first other byte is, if the prompt does not begin with all of the one before."""
-
-    def __str__(self) -> str:
-        """One line of JSON."""
-        return msgspec.json.encode(self).decode()
-
-    def as_line(self) -> str:
-        """One short line for a terminal."""
-        when = datetime.fromisoformat(self.time).astimezone().strftime("%H:%M:%S")
-        mode = f"{self.mode}/{self.dialect}" if self.dialect else self.mode
-        mode += f" for {self.client}" if self.client else ""
-        first = "" if self.first_chunk is None else f" first {self.first_chunk:.2f}s"
-        details = {
-            "stripped": f"{self.stripped} of {self.offered} tools" if self.stripped else "",
-            "calls": ", ".join(self.tools),
-            "repairs": ", ".join(self.repairs),
-            "rejected": ", ".join(self.rejected),
-            "notes": "; ".join(self.notes),
-            "error": self.error,
-            "arms": ", ".join(f"{name} {arm}" for name, arm in self.arms.items() if arm != Arm.ON),
-            "would call": ", ".join(self.would.tools) if self.would else "",
-            "client complains": ", ".join(self.complaints),
-            "prompt changed": f"{self.unstable_at}, byte {self.stable_bytes} of {self.prompt_bytes}"
-            if self.unstable_at
-            else "",
-        }
-        tail = "".join(f"  {what}: {text}" for what, text in details.items() if text)
-        gone = "  client gone" if self.client_gone else ""
-        model = self.model if self.upstream_model in ("", self.model) else f"{self.model} -> {self.upstream_model}"
-        return f"{when} {self.status} {model or '-'} {mode or '-'} {self.duration:.2f}s{first}{tail}{gone}"
 
 
 def _usage_fields(usage: Usage) -> dict[str, int]:
@@ -211,6 +114,8 @@ class RequestRecorder(msgspec.Struct):
     finish: str = ""
     usage: Usage | None = None
     error: str = ""
+    fault: str = ""
+    """Who is at fault for the error, if that does not follow from its code."""
     client_gone: bool = False
     refused: bool = False
     """Whether the gateway itself refused the request."""
@@ -244,9 +149,17 @@ class RequestRecorder(msgspec.Struct):
     body_limit: int = 2 * BODY_LENGTH
     bodies: dict[str, Bytes] | None = None
     """The other bodies, if bodies are stored."""
+    trace: Trace | None = None
+    """When the pieces of the answer came, if bodies are stored."""
+    agent: str = ""
+    replay_of: str = ""
     owner: Bytes = b""
     key: str = ""
     """The client's key, which is redacted from stored bodies."""
+    span: Span | None = None
+    """The OpenTelemetry span, if traces are sent."""
+    trace_headers: dict[str, str] | None = None
+    """The headers that continue the trace in requests to upstreams."""
 
     def count_bytes(self, data: Bytes) -> None:
         """Count one write to the client (hot path)."""
@@ -255,6 +168,8 @@ class RequestRecorder(msgspec.Struct):
         self.chunks += 1
         if self.body is not None and self.bytes < self.body_limit:
             self.body.append(data[: self.body_limit - self.bytes])
+            if self.trace is not None:
+                self.trace.note_write(self.clock() - self.began, len(data))
         self.bytes += len(data)
 
     def keep_model_text(self, events: Iterable[Event]) -> None:
@@ -263,6 +178,8 @@ class RequestRecorder(msgspec.Struct):
             texts = [event.text for event in events if isinstance(event, TextDelta)]
             self.model_text += texts
             self.model_text_length += sum(map(len, texts))
+            if self.trace is not None:
+                self.trace.note_events(self.clock() - self.began, events)
 
     def keep_delivered(self, events: Iterable[Event]) -> None:
         """Keep what a dry run would have delivered: every call; text and arguments up to the limit of the body log."""
@@ -322,6 +239,9 @@ class RequestRecorder(msgspec.Struct):
             self.count(self.transformation(rejected.dialect), reason.value)
         else:
             self.count_native(reason.value)
+
+    def note_error(self, error: ToolglotError) -> None:
+        self.error, self.fault = error.code, classify_error(error)
 
     def withdraw_call(self, name: str, dialect: str) -> None:
         """A complete call that was observed is not delivered."""
@@ -418,6 +338,8 @@ class RequestRecorder(msgspec.Struct):
         now = self.clock()
         upstream, error = self.clean(self.upstream, error)
         self.attempts.append(self._describe_attempt(upstream, error, now))
+        if self.trace is not None:
+            self.trace.end_attempt(now - self.began)
         self.attempt_began, self.error = now, ""
         self.open.clear()
 
@@ -428,8 +350,8 @@ class RequestRecorder(msgspec.Struct):
     def conclude(self, status: int) -> Record:
         """The record, with everything sanitised that clients, models or upstreams chose."""
         now = self.clock()
-        chosen = self.model, self.upstream, self.upstream_model, self.error
-        model, upstream, upstream_model, error = self.clean(*chosen)
+        chosen = self.model, self.upstream, self.upstream_model, self.error, self.agent.partition(" ")[0]
+        model, upstream, upstream_model, error, agent = self.clean(*chosen)
         own_id = OWN_ID.fullmatch(self.request_id) is not None
         return Record(
             request_id=self.request_id if own_id else self.clean(self.request_id)[0],
@@ -467,12 +389,24 @@ class RequestRecorder(msgspec.Struct):
             complaints=tuple(self.complaints),
             would=self.dry_run.dry_run_result() if self.dry_run else None,
             outcome=self.outcome(status),
+            fault=self.find_fault(),
             session=self.session,
             attempts=(*self.attempts, self._describe_attempt(upstream, error, now)) if self.upstream else (),
             prompt_bytes=self.prompt_bytes,
             stable_bytes=self.stable_bytes,
             unstable_at=self.unstable_at,
+            agent=agent,
+            replay_of=self.replay_of,
         )
+
+    def find_fault(self) -> str:
+        if self.client_gone:
+            return CLIENT
+        if self.error:
+            return self.fault or classify_failure(self.error)
+        if self.rejected and not WRITTEN_WRONG.isdisjoint(self.rejected):
+            return MODEL
+        return PARSER if [ends for ends in self.outcomes.values() if NEAR_MISS in ends] else NO_FAULT
 
     def outcome(self, status: int) -> str:
         """How the request ended; a stream can fail after its status was sent."""

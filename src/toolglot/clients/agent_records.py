@@ -1,0 +1,158 @@
+"""The record of a client: how it is pointed to the gateway, and how its program is started.
+
+Texts in records have the placeholders ``{address}`` (of the gateway, without ``/v1``), ``{model}``, ``{key}`` and, for
+a program that is started, ``{folder}`` (a temporary folder).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from toolglot.clients.file_editing import merge_text, merge_values, parse_text
+
+NO_KEY: Final = "none"
+"""What clients present to a gateway without client keys; most refuse an empty key."""
+KEY_VARIABLE: Final = "TOOLGLOT_KEY"
+
+
+class Connection(Struct, frozen=True, kw_only=True):
+    """What a client must know of the gateway."""
+
+    address: str
+    model: str
+    key: str = ""
+    folder: str = ""
+
+    def fill(self, template: Any) -> Any:
+        """The template with its placeholders filled, in keys, too."""
+        if isinstance(template, str):
+            values = {
+                "{address}": self.address,
+                "{model}": self.model,
+                "{key}": self.key or NO_KEY,
+                "{folder}": self.folder,
+            }
+            return values.get(template) or _replace_all(template, values)
+        if isinstance(template, Mapping):
+            return {self.fill(key): self.fill(value) for key, value in template.items()}
+        return [self.fill(item) for item in template] if isinstance(template, list | tuple) else template
+
+
+def _replace_all(text: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace(name, value)
+    return text
+
+
+class ConfigFile(Struct, frozen=True, kw_only=True):
+    """A configuration file of a client.
+
+    ``folder`` is in the home directory, unless ``variable`` names another one; ``below`` is a path in that. Of the
+    ``names`` the first that exists is used, else the first. ``keyed`` are settings only for a gateway with client keys,
+    ``defaults`` are those that a file has anyway, unless it is new.
+    """
+
+    folder: str
+    names: tuple[str, ...]
+    format: str
+    settings: Mapping[str, Any]
+    keyed: Mapping[str, Any] = {}
+    defaults: Mapping[str, Any] = {}
+    variable: str = ""
+    below: str = ""
+
+    def locate(self, environ: Mapping[str, str], home: Path) -> Path:
+        named = environ.get(self.variable) if self.variable else None
+        folder = Path(named) / self.below if named else home / self.folder
+        paths = [folder / name for name in self.names]
+        return next((path for path in paths if path.exists()), paths[0])
+
+    def merge(self, text: str, connection: Connection) -> str:
+        """The text of the file with the settings for the gateway. Raises: ValueError if it cannot be edited."""
+        known = parse_text(text, self.format)
+        changes = {key: value for key, value in self.defaults.items() if key not in known}
+        changes |= connection.fill(self.settings)
+        if connection.key:
+            changes = merge_values(changes, self.keyed)
+        return merge_text(text, changes, self.format)
+
+
+class Launch(Struct, frozen=True, kw_only=True):
+    """How the program of a client is started for a gateway without a change of its files.
+
+    ``install`` is the command that installs it. ``options`` come before the arguments of the user. ``variables`` are
+    set in addition to those of the client; one that is an object is JSON. ``unset`` are variables that would take
+    precedence. ``files`` are written to the temporary folder: new ones or, if ``copies`` is set, with what the file
+    that they stand for has. ``mirrors`` is the path in the temporary folder where they are, and where links lead to
+    the other files of the client's folder. ``override`` is an option that takes ``key=value``: it is repeated for all
+    settings of the client's file. ``resume`` are arguments that continue the last conversation in a folder.
+    """
+
+    install: str
+    options: tuple[str, ...] = ()
+    variables: Mapping[str, Any] = {}
+    unset: tuple[str, ...] = ()
+    files: tuple[ConfigFile, ...] = ()
+    copies: bool = False
+    mirrors: str = ""
+    override: str = ""
+    resume: str = ""
+
+
+class Agent(Struct, frozen=True, kw_only=True):
+    """A client: the wire that it uses, its files, or a snippet where it is configured in a program or a dialog.
+
+    ``start`` is the command that starts it, ``launch`` how that is done for a gateway of its own. ``variables`` point
+    it to the gateway without its files. ``tested`` is the version that these settings were tried with, if any.
+    """
+
+    name: str
+    title: str
+    wire: str
+    start: str = ""
+    launch: Launch | None = None
+    files: tuple[ConfigFile, ...] = ()
+    variables: Mapping[str, str] = {}
+    snippet: str = ""
+    notes: tuple[str, ...] = ()
+    tested: str = ""
+
+    def list_command(self, arguments: Sequence[str], connection: Connection) -> list[str]:
+        """The command line of the program: its name, the options for the gateway, and the arguments of the user."""
+        assert self.launch is not None
+        program, *usual = self.start.split()
+        overrides = [f"{path}={json.dumps(value)}" for path, value in _flatten(self._settings(connection))]
+        options = [word for override in overrides for word in (self.launch.override, override)]
+        return [program, *connection.fill(self.launch.options), *options, *(arguments or usual)]
+
+    def _settings(self, connection: Connection) -> Mapping[str, Any]:
+        """The settings of the file that are passed as options."""
+        assert self.launch is not None
+        if not self.launch.override:
+            return {}
+        file = self.files[0]
+        settings: Mapping[str, Any] = connection.fill(file.settings)
+        return merge_values(settings, file.keyed) if connection.key else settings
+
+    def list_variables(self, environ: Mapping[str, str], connection: Connection) -> dict[str, str]:
+        """The variables of the program that are not those of ``environ``. Raises: ValueError if one is not JSON."""
+        assert self.launch is not None
+        found: dict[str, str] = {}
+        for name, value in (connection.fill(self.variables) | connection.fill(self.launch.variables)).items():
+            known = parse_text(environ.get(name, ""), "json") if isinstance(value, dict) else {}
+            found[name] = json.dumps(merge_values(known, value)) if isinstance(value, dict) else value
+        return found
+
+
+def _flatten(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested objects, each with its path."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value

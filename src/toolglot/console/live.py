@@ -1,0 +1,135 @@
+"""The API of live updates.
+
+    GET /live    server-sent events: "sessions" (sessions that have a new turn), "progress" (requests in progress)
+
+*Strategy.* A console that is open asks, twice a second: the store for records that are new, whichever process wrote
+them, and this process for its requests in progress. Requests themselves do nothing for it, and a console that reads too
+slowly misses updates.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from toolglot.console.app import ConsoleContext
+from toolglot.core.errors import OverloadError, StoreError
+from toolglot.core.redaction import redact_printable
+from toolglot.gateway.mounting import HttpRequest, Response, Route
+from toolglot.gateway.storage import describe_session
+from toolglot.gateway.telemetry.record_writer import call_store
+from toolglot.gateway.telemetry.recorder import RequestRecorder
+from toolglot.store.interface import RecordQuery, Store
+
+TICK_SECONDS: Final = 0.5
+OVERLAP_SECONDS: Final = 5.0
+"""Processes write their records a moment after they have named them: newer names may be written first."""
+HEARTBEAT_TICKS: Final = 30
+MAX_NEW: Final = 500
+MAX_OPEN: Final = 100
+MAX_CONSOLES: Final = 32
+HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no", "x-content-type-options": "nosniff"}
+
+
+class LiveView:
+    """Sends what is new to open consoles."""
+
+    def __init__(self, context: ConsoleContext) -> None:
+        self.context = context
+        self.consoles = 0
+
+    def routes(self) -> Iterable[Route]:
+        yield "GET", "/live", self.stream
+
+    async def stream(self, request: HttpRequest) -> Response | None:
+        if self.consoles >= MAX_CONSOLES:
+            raise OverloadError(f"{MAX_CONSOLES} consoles are open already.", 60)
+        self.consoles += 1
+        try:
+            request.begin(HEADERS, "text/event-stream")
+            await self.send_updates(request)
+        finally:
+            self.consoles -= 1
+        request.end()
+        return None
+
+    async def send_updates(self, request: HttpRequest) -> None:
+        """Send what is new until the client is gone, or the gateway stops."""
+        feed, quiet = LiveFeed(self.context), 0
+        request.write(b"retry: 2000\n\n")
+        while not self.context.gateway.is_draining():
+            if not request.is_blocked:
+                messages = await feed.collect()
+                quiet = 0 if messages else quiet + 1
+                if quiet >= HEARTBEAT_TICKS:
+                    quiet, messages = 0, b": alive\n\n"
+                if messages:
+                    request.write(messages)
+            await asyncio.sleep(TICK_SECONDS)
+
+
+class LiveFeed:
+    """What one console has been sent."""
+
+    def __init__(self, context: ConsoleContext) -> None:
+        self.context = context
+        self.seen: dict[str, None] = {}
+        self.open = b"[]"
+        self.began = context.gateway.source.now()
+
+    async def collect(self) -> bytes:
+        """The events since the last call."""
+        messages = b""
+        try:
+            if sessions := await self.find_changed(await self.context.open_store(fresh=False)):
+                messages += encode_event("sessions", msgspec.json.encode(sessions))
+        except StoreError as error:
+            messages += encode_event("problem", msgspec.json.encode(error.message))
+        in_progress = msgspec.json.encode(describe_open(self.context.telemetry.open))
+        if in_progress != self.open:
+            self.open = in_progress
+            messages += encode_event("progress", in_progress)
+        return messages
+
+    async def find_changed(self, store: Store) -> list[dict[str, object]]:
+        """The sessions of records that this console has not seen yet."""
+        since = max(self.began, self.context.gateway.source.now() - OVERLAP_SECONDS)
+        query = RecordQuery(limit=MAX_NEW, after=f"rec_{int(since * 1e6):014x}")
+        new = [row for row in await call_store(store.list_records(None, query)) if row.id not in self.seen]
+        self.seen |= dict.fromkeys(row.id for row in new)
+        for old in list(self.seen)[: -4 * MAX_NEW]:
+            del self.seen[old]
+        names = dict.fromkeys(row.session for row in new if row.session)
+        found = [await call_store(store.get_session(None, name)) for name in names]
+        return [describe_session(row) for row in found if row is not None]
+
+
+def describe_open(recorders: Mapping[int, RequestRecorder]) -> list[dict[str, object]]:
+    """The requests in progress of this process, the latest first."""
+    latest = list(recorders.values())[-MAX_OPEN:]
+    return [describe_recorder(recorder) for recorder in reversed(latest)]
+
+
+def describe_recorder(recorder: RequestRecorder) -> dict[str, object]:
+    model, upstream, agent = recorder.clean(recorder.model, recorder.upstream, recorder.agent.partition(" ")[0])
+    return {
+        "request_id": redact_printable(recorder.request_id),
+        "began": recorder.time,
+        "wire": recorder.wire,
+        "model": model,
+        "upstream": upstream,
+        "client": recorder.client or agent,
+        "mode": recorder.mode,
+        "dialect": recorder.dialect,
+        "bytes": recorder.bytes,
+        "calls": recorder.calls,
+        "attempts": len(recorder.attempts) + 1,
+        "replay_of": recorder.replay_of,
+    }
+
+
+def encode_event(name: str, data: bytes) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), data)

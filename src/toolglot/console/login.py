@@ -1,0 +1,140 @@
+"""Who may open the console: client keys with the admin scope; without client keys, this machine.
+
+*Strategy.* A login exchanges a key for a cookie that proves it without holding it: the time at which it expires, and a
+keyed hash of that time. The key of the hash is made of the client key's own hash and of the secrets of the upstreams,
+so all processes and hosts of a gateway accept the cookie, a revoked key ends all its logins at once, and neither the
+cookie nor the store alone is enough to make another one.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from hashlib import sha256
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from toolglot.config import Settings
+from toolglot.config.keys import ClientKeys, KeyHash, admit
+from toolglot.core.errors import AuthenticationError, ForbiddenError, OriginError, RequestError
+from toolglot.gateway.context import Source
+from toolglot.gateway.mounting import HttpRequest
+
+COOKIE: Final = "toolglot_console"
+LOGIN_SECONDS: Final = 12 * 3600
+GUARD: Final = "x-toolglot-console"
+"""A header that a page of another site cannot send without being asked (CORS); every change needs it."""
+SAFE_METHODS: Final = ("GET", "HEAD")
+OWN_SITES: Final = ("", "same-origin", "none")
+"""Values of Sec-Fetch-Site of requests that the console itself, or a user, has made."""
+MAX_KEY: Final = 1000
+
+
+class LoginRequest(msgspec.Struct, forbid_unknown_fields=True):
+    key: str
+
+
+class Login:
+    """Checks requests and issues cookies."""
+
+    def __init__(self, settings: Settings, keys: ClientKeys, source: Source) -> None:
+        self._keys = keys
+        self._now = source.now
+        secrets = sorted(upstream.api_key.reveal() for upstream in settings.upstreams)
+        self._secret = sha256("\0".join(["toolglot console", *secrets]).encode()).digest()
+
+    @property
+    def required(self) -> bool:
+        return self._keys.required
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there is a key that opens the console."""
+        return not self.required or bool(self._keys.list_admin())
+
+    def check(self, request: HttpRequest) -> None:
+        """Raise AuthenticationError or ForbiddenError if the request may not use the console, OriginError if a page of
+        another site may have sent it."""
+        check_source(request)
+        if not self.required or self._is_logged_in(request):
+            return
+        if request.key:
+            if admit(self._keys.list_admin(), request.key):
+                return
+            if self._keys.admit(request.key):
+                raise ForbiddenError("This key has no admin scope; make one with 'toolglot key --admin'.")
+        raise AuthenticationError("Log in with a client key that has the admin scope ('toolglot key --admin').")
+
+    def is_logged_in(self, request: HttpRequest) -> bool:
+        return not self.required or self._is_logged_in(request)
+
+    def log_in(self, request: HttpRequest, body: bytes) -> dict[str, str]:
+        """The headers that log the client in. Raises: AuthenticationError, ForbiddenError, RequestError."""
+        check_source(request)
+        try:
+            given = msgspec.json.decode(body, type=LoginRequest).key.strip()
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise RequestError('The body must be {"key": "..."}.') from None
+        chosen = [key for key in self._keys.list_admin() if admit([key], given[:MAX_KEY])]
+        if not chosen:
+            if self._keys.admit(given[:MAX_KEY]):
+                raise ForbiddenError("This key has no admin scope; make one with 'toolglot key --admin'.")
+            raise AuthenticationError("That is not a valid key.")
+        expires = str(int(self._now()) + LOGIN_SECONDS)
+        return self._set_cookie(request, f"{expires}.{self._sign(chosen[0], expires)}", LOGIN_SECONDS)
+
+    def log_out(self, request: HttpRequest) -> dict[str, str]:
+        check_source(request)
+        return self._set_cookie(request, "", 0)
+
+    def _set_cookie(self, request: HttpRequest, value: str, seconds: int) -> dict[str, str]:
+        secure = "; Secure" if is_https(request.headers) else ""
+        cookie = f"{COOKIE}={value}; Path=/console; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+        return {"set-cookie": cookie}
+
+    def _is_logged_in(self, request: HttpRequest) -> bool:
+        expires, _, signature = read_cookie(request.headers).partition(".")
+        if not (expires.isascii() and expires.isdigit() and len(expires) < 20) or int(expires) <= self._now():
+            return False
+        found = False
+        for key in self._keys.list_admin():
+            found |= hmac.compare_digest(self._sign(key, expires).encode(), signature.encode("utf-8", "replace"))
+        return found
+
+    def _sign(self, key: KeyHash, expires: str) -> str:
+        return hmac.new(self._secret, b"%b %b" % (key.digest, expires.encode()), "sha256").hexdigest()
+
+
+def check_source(request: HttpRequest) -> None:
+    """Raise OriginError if a page of another site may have sent the request."""
+    given = request.headers.get
+    if given("sec-fetch-site", "") not in OWN_SITES and not is_navigation(request):
+        raise OriginError("The console answers only its own pages.")
+    if request.method in SAFE_METHODS:
+        return
+    origin = given("origin", "")
+    if origin and urlsplit(origin).netloc != given("host", ""):
+        raise OriginError("The console answers only its own pages.")
+    if given(GUARD, "") != "1":
+        raise OriginError(f"Requests that change something need the header {GUARD}: 1.")
+
+
+def is_navigation(request: HttpRequest) -> bool:
+    """Whether a user follows a link to the page of the console; a strict cookie does not come with it."""
+    return request.method == "GET" and request.headers.get("sec-fetch-mode", "") == "navigate"
+
+
+def is_https(headers: Mapping[str, str]) -> bool:
+    """Whether the browser uses HTTPS, which ends at a proxy before the gateway."""
+    return headers.get("origin", "").startswith("https://") or headers.get("x-forwarded-proto", "") == "https"
+
+
+def read_cookie(headers: Mapping[str, str]) -> str:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""

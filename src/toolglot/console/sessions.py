@@ -1,0 +1,118 @@
+"""The API of the views Sessions and Session.
+
+GET    /sessions?offset=&limit=&text=&outcome=&troubled=    most recently used first, with the number of all
+GET    /sessions/{id}                                       with its turns, oldest first
+DELETE /sessions/{id}
+GET    /sessions/{id}/export                                the session as one HTML file
+GET    /turns/{id}                                          one turn in full
+GET    /loose?before=                                       requests that belong to no session
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from toolglot.console.app import ConsoleContext
+from toolglot.console.export import export_session
+from toolglot.console.parameters import make_response, read_id, read_number, read_query
+from toolglot.console.turns import describe_turn, summarize
+from toolglot.core import offload
+from toolglot.core.errors import RequestError, UnknownPathError
+from toolglot.gateway.mounting import HttpRequest, Response, Route
+from toolglot.gateway.storage import describe_session
+from toolglot.gateway.telemetry.record_writer import call_store
+from toolglot.store.interface import OUTCOMES, RecordQuery, RecordRow, SessionQuery, SessionRow, Store
+
+MAX_PAGE: Final = 500
+MAX_TURNS: Final = 2000
+FILTERS: Final = ("offset", "limit", "text", "outcome", "troubled")
+
+
+class SessionsView:
+    """Sessions and their turns, of all clients."""
+
+    def __init__(self, context: ConsoleContext) -> None:
+        self.context = context
+
+    def routes(self) -> Iterable[Route]:
+        yield "GET", "/sessions", self.list_sessions
+        yield "GET", "/sessions/{id:[^/]+}", self.show_session
+        yield "DELETE", "/sessions/{id:[^/]+}", self.delete_session
+        yield "GET", "/sessions/{id:[^/]+}/export", self.export
+        yield "GET", "/turns/{id:[^/]+}", self.show_turn
+        yield "GET", "/loose", self.list_loose
+
+    async def list_sessions(self, request: HttpRequest) -> Response:
+        given = read_query(request.query, FILTERS)
+        outcome = given.get("outcome", "")
+        if outcome and outcome not in OUTCOMES:
+            raise RequestError(f"outcome must be one of {', '.join(OUTCOMES)}.", "outcome")
+        query = SessionQuery(
+            limit=read_number(given, "limit", 100, 1, MAX_PAGE),
+            offset=read_number(given, "offset", 0, 0, 10_000_000),
+            text=given.get("text", ""),
+            outcome=outcome,
+            troubled=given.get("troubled", "") == "1",
+        )
+        store = await self.context.open_store(fresh=False)
+        page = await call_store(store.find_sessions(None, query))
+        return make_response({"total": page.total, "sessions": [describe_session(row) for row in page.rows]})
+
+    async def show_session(self, request: HttpRequest) -> Response:
+        store = await self.context.open_store()
+        row = await find_session(store, read_id(request))
+        turns = [summarize(record) for record in await list_turns(store, row.id)]
+        return make_response({"session": describe_session(row), "turns": turns})
+
+    async def delete_session(self, request: HttpRequest) -> Response:
+        self.context.check_writable()
+        session_id = read_id(request)
+        if not await self.context.gateway.delete_session(session_id):
+            raise unknown_session(session_id)
+        return make_response({"deleted": session_id})
+
+    async def export(self, request: HttpRequest) -> Response:
+        store = await self.context.open_store()
+        row = await find_session(store, read_id(request))
+        body = await export_session(store, row, await list_turns(store, row.id), self.context.settings)
+        headers = {"content-disposition": f'attachment; filename="{row.id}.html"'}
+        return Response(body, headers=headers, content_type="text/html; charset=utf-8")
+
+    async def show_turn(self, request: HttpRequest) -> Response:
+        store, record_id = await self.context.open_store(), read_id(request)
+        row = await call_store(store.get_record(None, record_id))
+        if row is None:
+            raise UnknownPathError(f"There is no record {record_id[:100]!r}; it may have been deleted.")
+        return Response(await offload.run(True, encode_turn, row, self.context))
+
+    async def list_loose(self, request: HttpRequest) -> Response:
+        given = read_query(request.query, ("before",))
+        store = await self.context.open_store()
+        query = RecordQuery(limit=MAX_PAGE, before=given.get("before", ""))
+        rows = await call_store(store.list_records(None, query))
+        loose = [summarize(row) for row in rows if not row.session]
+        return make_response({"turns": loose, "next": rows[-1].id if len(rows) == MAX_PAGE else None})
+
+
+def encode_turn(row: RecordRow, context: ConsoleContext) -> bytes:
+    return msgspec.json.encode(describe_turn(row, context.settings))
+
+
+async def find_session(store: Store, session_id: str) -> SessionRow:
+    row = await call_store(store.get_session(None, session_id))
+    if row is None:
+        raise unknown_session(session_id)
+    return row
+
+
+async def list_turns(store: Store, session_id: str) -> list[RecordRow]:
+    """The latest turns of a session, oldest first, without bodies."""
+    rows = await call_store(store.list_records(None, RecordQuery(limit=MAX_TURNS, session=session_id)))
+    return sorted(rows, key=lambda row: (row.time, row.id))
+
+
+def unknown_session(session_id: str) -> UnknownPathError:
+    return UnknownPathError(f"There is no session {session_id[:100]!r}; it may have been deleted.")

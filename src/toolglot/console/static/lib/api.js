@@ -1,0 +1,46 @@
+// Requests to the gateway. Every failure is an Error with a message for people and the HTTP status.
+import { signal } from "console/lib/html.js";
+
+const BASE = "/console/api";
+
+// The state of the gateway: login, read-only mode, which bodies are recorded. null while it is not known.
+export const state = signal(null);
+
+export async function loadState() {
+  state.value = await get("/state");
+  return state.value;
+}
+
+export async function get(path, options = {}) {
+  return send("GET", path, undefined, options);
+}
+
+export async function send(method, path, body, options = {}) {
+  const headers = { "x-toolglot-console": "1" };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  let response;
+  try {
+    response = await fetch(BASE + path, {
+      method, headers, signal: options.signal,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw Object.assign(new Error("The gateway does not answer."), { status: 0 });
+  }
+  if (response.ok) return response.json();
+  const answer = await response.json().catch(() => null);
+  if (response.status === 401 && path !== "/login" && state.value) state.value = { ...state.value, logged_in: false };
+  throw Object.assign(new Error(answer?.error?.message ?? `Status ${response.status}`), { status: response.status });
+}
+
+// Live updates. `listeners` maps names of events to functions; returns a function that ends them.
+export function listen(listeners, onState) {
+  const source = new EventSource(`${BASE}/live`);
+  source.onopen = () => onState(true);
+  source.onerror = () => onState(false);
+  for (const [name, listener] of Object.entries(listeners)) {
+    source.addEventListener(name, (event) => listener(JSON.parse(event.data)));
+  }
+  return () => source.close();
+}

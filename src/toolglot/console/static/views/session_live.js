@@ -1,0 +1,36 @@
+// The session view on the gateway's data.
+import { html } from "console/lib/html.js";
+import { get, listen, send, state } from "console/lib/api.js";
+import { live } from "console/lib/live_state.js";
+import { SessionPage } from "console/views/session.js";
+
+function makeSource() {
+  const readOnly = Boolean(state.value?.read_only);
+  return {
+    home: "#/sessions",
+    bodies: state.value?.bodies,
+    readOnly,
+    session: (id, signal) => get(`/sessions/${encodeURIComponent(id)}`, { signal }),
+    turn: (id, signal) => get(`/turns/${encodeURIComponent(id)}`, { signal }),
+    snippets: (id, signal) => get(`/turns/${encodeURIComponent(id)}/snippets`, { signal }),
+    replayOptions: (signal) => get("/replay/options", { signal }),
+    replay: (id, choice) => send("POST", `/turns/${encodeURIComponent(id)}/replay`, choice),
+    watch: (id, changed) => listen({ sessions: (sessions) => sessions.some((session) => session.id === id) && changed() }, (up) => { live.value = up; }),
+    actions: (session) => html`<a class="button" href=${`/console/api/sessions/${encodeURIComponent(session.id)}/export`} download=${`${session.id}.html`}>Export HTML</a>
+      ${!readOnly && html`<button class="danger" onClick=${() => remove(session)}>Delete</button>`}`,
+  };
+}
+
+async function remove(session) {
+  if (!confirm(`Delete session ${session.id} with all its records?`)) return;
+  await send("DELETE", `/sessions/${encodeURIComponent(session.id)}`);
+  location.hash = "#/sessions";
+}
+
+function SessionView({ match }) {
+  const id = decodeURIComponent(match[1]), chosen = match[2] && decodeURIComponent(match[2]);
+  const choose = (turn) => { location.hash = `#/sessions/${encodeURIComponent(id)}/${encodeURIComponent(turn)}`; };
+  return html`<${SessionPage} id=${id} chosen=${chosen} source=${makeSource()} onChoose=${choose} />`;
+}
+
+export const view = { name: "session", title: "", path: /^\/sessions\/([^/]+)(?:\/([^/]+))?$/, Component: SessionView };

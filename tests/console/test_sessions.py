@@ -1,0 +1,64 @@
+"""The API of sessions and turns, over a real gateway and a real store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from support.console import AGENT, opened_console
+from support.gateway import run
+
+
+def test_a_session_is_listed_with_its_totals(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path) as console:
+            await console.ask()
+            session = (await console.only_session())["session"]
+            assert (session["client"], session["model"], session["outcome"]) == (AGENT, "sim", "ok")
+            assert (session["turns"], session["calls"], session["failed"]) == (1, 1, 0)
+            assert session["seconds"] > 0
+            assert "owner" not in session
+
+    run(test)
+
+
+def test_a_turn_shows_what_the_model_wrote_and_what_the_client_got(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path) as console:
+            await console.ask()
+            [summary] = (await console.only_session())["turns"]
+            turn = await console.get(f"/turns/{summary['id']}")
+            assert turn["recorded"]
+            [attempt] = turn["attempts"]
+            kinds = [kind for kind, _, _ in attempt["segments"]]
+            assert "call" in kinds and "parameter" in kinds
+            assert "".join(text for _, text, _ in attempt["segments"]) == attempt["text"]
+            assert [text for kind, text, _ in attempt["segments"] if kind == "parameter"] == ["package.json"]
+            assert [event["text"] for event in turn["events"] if event["kind"] == "call"] == ["read"]
+            assert "".join(event["text"] for event in turn["events"] if event["kind"] == "arguments") == (
+                '{"filePath":"package.json"}'
+            )
+            times: list[Any] = [event["time"] for event in turn["events"]]
+            assert times == sorted(times) and all(time is not None for time in times)
+            assert turn["pieces"]
+
+    run(test)
+
+
+def test_filters(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path) as console:
+            await console.ask("One")
+            await console.ask("Two", model="other_model")
+            await console.http.get(f"{console.address}/v1/sessions")
+            for query, total in (
+                ("", 2), ("?text=other_m", 1), ("?text=OTHER", 1), ("?text=othersm", 0), ("?text=%25", 0),
+                ("?outcome=ok", 2), ("?outcome=failed", 0), ("?troubled=1", 0),
+            ):  # fmt: skip
+                assert (await console.get(f"/sessions{query}"))["total"] == total, query
+            page = await console.get("/sessions?limit=1&offset=1")
+            assert (page["total"], len(page["sessions"])) == (2, 1)
+            for wrong in ("?limit=0", "?limit=x", "?outcome=odd", "?unknown=1", "?text=%00"):
+                assert (await console.call(f"/sessions{wrong}")).status == 400, wrong
+
+    run(test)
