@@ -17,11 +17,13 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 
 CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
+EXAMPLES := $(VENV)/examples/.installed
 
-.PHONY: run help test test-clients test-faults test-browser test-dist dist sbom lint docs bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-examples test-faults test-browser test-dist dist sbom lint docs bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
-run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured
-	$(BIN)/toolglot serve
+# MODEL=qwen2.5-coder-1.5b runs another model, MODEL=FILE.gguf any in that format
+run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured; MODEL=...
+	$(BIN)/toolglot serve $(if $(MODEL),--embedded '$(MODEL)')
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null \
@@ -36,6 +38,10 @@ test: $(TEST)  ## ruff, mypy and all tests but those of the next four targets
 # Agents and the AI SDK, each in a process of its own, against a gateway; needs npm, and Linux on x64
 test-clients: $(TEST) $(PACKAGES)  ## real agents against a gateway (npm)
 	$(BIN)/pytest -n 2 --dist loadfile $(CLIENTS)
+
+# Every file of examples/, with the frameworks in an environment of their own; needs npm for the AI SDK
+test-examples: $(TEST) $(PACKAGES) $(EXAMPLES)  ## the examples against the simulated model (npm)
+	$(BIN)/pytest -n 2 tests/example_scripts
 
 # Faults of the network and of upstreams, bursts, signals, killed workers, a soak; TOOLGLOT_FAULTS_SOAK_SECONDS=300 and
 # the other names in tests/faults/scale.py try more. --dist worksteal: the long ones are not left for the end
@@ -121,6 +127,10 @@ bench-local: $(TEST)  ## the embedded model with and without toolglot
 bench-models: $(TEST)  ## real small models beside other gateways; ARGS=...
 	$(BIN)/python bench/models.py $(ARGS)
 
+# real agents on the 1.5B model, which is downloaded first; ARGS='--agents opencode --show' and others are passed on
+bench-agents: $(TEST)  ## real agents on tasks of two steps with a model on this machine; ARGS=...
+	$(BIN)/python bench/real_agents.py $(ARGS)
+
 # with the real client if 'make test-clients' has installed it; ARGS='--replay' and others are passed on
 bench-prefix: $(TEST)  ## how much of a prompt stays the same from turn to turn; ARGS=...
 	$(BIN)/python bench/prefix.py $(ARGS)
@@ -144,12 +154,18 @@ $(TEST): $(SERVE)
 	-$(INSTALL) --no-deps $(MATCHER)
 	touch $@
 
-$(DOCS): $(SERVE)
-	$(INSTALL) --editable '.[docs]'
-	touch $@
-
 $(DIST): $(TEST)
 	$(INSTALL) $(DIST_TOOLS)
+	touch $@
+
+$(EXAMPLES): pyproject.toml $(TEST)
+	$(PYTHON) -m venv $(VENV)/examples
+	if [ -x $(BIN)/uv ]; then $(BIN)/uv pip install --quiet --python $(VENV)/examples/bin/python --editable '.[examples]'; \
+	else $(VENV)/examples/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[examples]'; fi
+	touch $@
+
+$(DOCS): $(SERVE)
+	$(INSTALL) --editable '.[docs]'
 	touch $@
 
 # Scripts of packages are not run; the programs that are needed come ready made, a newer Node among them.

@@ -26,9 +26,10 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any
 
+import packages
 from bfcl import Call, Question, judge
 
-from toolglot.cli.serve import EMBEDDED_DIALECT
+from toolglot.server.upstream.embedded_models import DEFAULT_MODEL, KNOWN_MODELS
 
 PATIENCE = 600
 LONGEST_ANSWER = 256
@@ -74,7 +75,8 @@ class Relay(ThreadingHTTPServer):
         self, path: str, body: bytes | None, headers: dict[str, str]
     ) -> tuple[int, list[tuple[str, str]], bytes]:
         """What the model answers: status, headers and content."""
-        request = urllib.request.Request(self.upstream + path, body, headers)
+        key = {"Authorization": f"Bearer {packages.KEY}"}  # of the model, whatever key a gateway sends
+        request = urllib.request.Request(self.upstream + path, body, headers | key)
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.headers.items(), answer.read()
@@ -117,11 +119,11 @@ def toml_table(name: str, values: dict[str, Any]) -> str:
 def gateway(base_url: str, model: str, mode: str, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
     """``toolglot serve`` before a model; the mode ``embedded`` is what it does for the model that it brings itself.
     ``settings`` are variables of its environment."""
-    upstream: dict[str, Any] = {"name": "model", "base_url": base_url}
+    upstream: dict[str, Any] = {"name": "model", "base_url": base_url, "api_key": packages.KEY}
     served: dict[str, Any] = {"name": "*", "upstream": "model", "model": model, "mode": mode}
     if mode == "embedded":
         upstream["coached"] = True
-        served |= {"mode": "text", "dialect": EMBEDDED_DIALECT}
+        served |= {"mode": "text", "dialect": KNOWN_MODELS[DEFAULT_MODEL].dialect}
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "toolglot.toml"
         config.write_text(toml_table("upstream", upstream) + toml_table("model", served))

@@ -46,9 +46,9 @@ from urllib.parse import urlsplit
 
 from gateways import Gateway, free_port, launch
 from local import TOOLS
+from packages import run_model
 
-from toolglot.cli.serve import EMBEDDED_DIALECT
-from toolglot.server.upstream.embedded import start
+from toolglot.server.upstream.embedded_models import DEFAULT_MODEL, KNOWN_MODELS
 
 TURNS = 80
 BURSTS = {"http.server": (5, 1), "llama.cpp": (1,)}
@@ -63,6 +63,7 @@ CONFIG = """\
 [[upstream]]
 name = "model"
 base_url = "{base_url}"
+api_key = "none"
 coached = true
 
 [[model]]
@@ -249,7 +250,9 @@ class Lane:
 def launch_gateway(way: str, upstream: str, port: int, folder: Path) -> Gateway:
     """A gateway with the settings that ``toolglot serve`` has for the embedded model."""
     config = folder / f"{upstream}.toml"
-    config.write_text(CONFIG.format(base_url=f"http://127.0.0.1:{port}/v1", dialect=EMBEDDED_DIALECT))
+    config.write_text(
+        CONFIG.format(base_url=f"http://127.0.0.1:{port}/v1", dialect=KNOWN_MODELS[DEFAULT_MODEL].dialect)
+    )
     own = free_port()
     command = [sys.executable, *SERVES[way], "serve", "--port", str(own), "--config", str(config)]
     return launch(f"{way} {upstream}", command, own, folder, {"TOOLGLOT_STATE_DIR": "none"}, spread=True)
@@ -330,7 +333,7 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         ports = {"http.server": stack.enter_context(python_upstream())}
         if "llama.cpp" in options.only:
-            ports["llama.cpp"] = urlsplit(stack.enter_context(start()).base_url).port or 0
+            ports["llama.cpp"] = urlsplit(stack.enter_context(run_model()).base_url).port or 0
         gateways: dict[str, dict[str, Gateway]] = {name: {} for name in ports}
         for name, port in ports.items():
             for way in SERVES:

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolglot.server.upstream.embedded import start
+from packages import run_model
 
 
 def tool(name: str, description: str, **parameters: str) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def main() -> None:
     if options.base_url:
         scores.append(measure(options.base_url, options.base_url, "auto", options.show))
     else:
-        with start() as local:
+        with run_model() as local:
             for choice in ("auto", "required"):
                 scores.append(measure(f"the model alone, `{choice}`", local.base_url, choice, options.show))
         with gateway() as address:

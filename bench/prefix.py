@@ -33,12 +33,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from agents.agents import CLAUDE
 from agents.conftest import bare_environment
+from packages import KEY, SMALL, run_model
 
-from toolglot.config import Settings, Upstream, load
+from toolglot.config import Secret, Settings, Upstream, load
 from toolglot.core.errors import UsageError
 from toolglot.gateway.sessions.conversation_state import count_common
 from toolglot.server.lifecycle import listening
-from toolglot.server.upstream.embedded import MODEL, start
 from toolglot.sim import running
 
 MAX_BODY = 1 << 28
@@ -240,16 +240,16 @@ def make_requests() -> Iterator[dict[str, Any]]:
             messages.append({"role": "user", "content": asked})
             nonce = sha256(str(len(messages)).encode()).hexdigest()[:5]
             system = f"{ATTRIBUTION.format(nonce)}\n{GUIDE}"
-            yield {"model": MODEL, "max_tokens": 20, "system": system, "messages": messages, "tools": tools}
+            yield {"model": SMALL, "max_tokens": 20, "system": system, "messages": messages, "tools": tools}
             messages.append({"role": "assistant", "content": answered})
 
 
 async def ask_embedded(stable: bool) -> tuple[int, int, int]:
     """A short session with the model inside the gateway. Returns requests, tokens processed and tokens from the cache."""
-    with start() as local:
+    with run_model() as local:
         tap = Tap(local.base_url.removesuffix("/v1"))
         async with running(tap.app) as address:
-            upstream = Upstream(name="default", base_url=f"{address}/v1", coached=True)
+            upstream = Upstream(name="default", base_url=f"{address}/v1", api_key=Secret(KEY), coached=True)
             settings = make_settings(address, stable).answered_by(upstream)
             async with listening(settings) as own, aiohttp.ClientSession() as session:
                 for body in make_requests():

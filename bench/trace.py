@@ -4,6 +4,10 @@ The gateway serves on loopback in this thread. A scripted upstream and the clien
 traced. The first requests fill the caches; the last one is traced with ``sys.setprofile``, own code only. A *switch* is a
 call into another module than the call before it, an *A-B-A bounce* two switches that lead back to the same module, each
 counted in one bounce at most. Comprehensions and lambdas count to the function around them.
+
+The counts are the same in every run: upstream and client take a step only after the gateway has dealt with the one
+before, so each chunk is one read, and connections are closed in one order. The listener does not look for idle
+connections meanwhile, and the traced request is in the same second as one before it, which has written its time.
 """
 
 from __future__ import annotations
@@ -14,17 +18,18 @@ import json
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
-from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import groupby
 from pathlib import Path
-from threading import Thread
-from time import sleep
+from socket import create_connection
+from threading import Event, Thread
+from time import time
 from types import FrameType
 from typing import Any
 
 import toolglot
 from toolglot.config import load
+from toolglot.server import listener
 from toolglot.server.lifecycle import listening
 
 SOURCE = str(Path(toolglot.__file__).parent) + "/"
@@ -41,6 +46,8 @@ BODY = json.dumps(
     {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Read notes.txt"}], "tools": [TOOL]}
 ).encode()
 WARM_UPS = 20
+ROUNDS = 8
+"""Rounds of the event loop after which the gateway has dealt with all that it was sent."""
 
 
 @dataclass
@@ -77,6 +84,8 @@ class Upstream(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     pieces: tuple[str, ...] = ()
+    loop: asyncio.AbstractEventLoop
+    done = Event()
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -84,26 +93,58 @@ class Upstream(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
+        settle(self.loop)
         deltas: list[tuple[dict[str, str], str | None]] = [({"content": piece}, None) for piece in self.pieces]
         for delta, finish in [*deltas, ({}, "stop")]:
             chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
             choices = [{"index": 0, "delta": delta, "finish_reason": finish}]
             self.wfile.write(f"data: {json.dumps(chunk | {'choices': choices})}\n\n".encode())
             self.wfile.flush()
-            sleep(0.01)
+            settle(self.loop)
         self.wfile.write(b"data: [DONE]\n\n")
+        settle(self.loop)
         self.close_connection = True
+
+    def finish(self) -> None:
+        super().finish()
+        self.connection.close()
+        settle(self.loop)
+        self.done.set()
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
 
 
+def settle(loop: asyncio.AbstractEventLoop) -> None:
+    """Wait until the gateway has dealt with what was sent to it: what is in a socket is read in the next round of its
+    event loop, and what that schedules runs in the rounds after it."""
+    settled = Event()
+
+    def count_down(left: int) -> None:
+        if left:
+            loop.call_soon(count_down, left - 1)
+        else:
+            settled.set()
+
+    loop.call_soon_threadsafe(count_down, ROUNDS)
+    settled.wait(30)
+
+
 def ask(address: str) -> bytes:
-    """One request; the client does not keep its connection."""
-    connection = HTTPConnection(address.removeprefix("http://"), timeout=30)
-    connection.request("POST", "/v1/chat/completions", BODY, {"Content-Type": "application/json"})
-    answer = connection.getresponse().read()
-    connection.close()
+    """One request in one write; the client does not keep its connection."""
+    host, port = address.removeprefix("http://").rsplit(":", 1)
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
+    answer = b""
+    with create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(f"{head}Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY)
+        while not answer.endswith(b"\r\n0\r\n\r\n"):
+            received = connection.recv(1 << 16)
+            if not received:
+                raise RuntimeError(f"the answer was cut: {answer[-500:]!r}")
+            answer += received
+        Upstream.done.wait(30)
+        Upstream.done.clear()
+    settle(Upstream.loop)
     if b'"tool_calls"' not in answer:
         raise RuntimeError(f"no call was made: {answer[:500]!r}")
     return answer
@@ -112,22 +153,26 @@ def ask(address: str) -> bytes:
 async def trace_request(chunks: int) -> Trace:
     size = -(-len(CALL) // chunks)
     Upstream.pieces = tuple(CALL[start : start + size] for start in range(0, len(CALL), size))
+    Upstream.loop = asyncio.get_running_loop()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
     Thread(target=server.serve_forever, daemon=True).start()
     base_url = f"http://127.0.0.1:{server.server_port}/v1"
+    vars(listener)["SWEEP_SECONDS"] = 3600
     options = {"base_url": base_url, "mode": "text", "dialect": "hermes", "port": 0, "state_dir": "none"}
     trace = Trace()
     try:
         async with listening(load(options, {})) as address:
             for _ in range(WARM_UPS):
                 await asyncio.to_thread(ask, address)
-            await asyncio.sleep(0.05)  # the end of the last of them
-            sys.setprofile(trace.observe)
-            try:
+            second = 0
+            while second != int(time()):
+                second, trace = int(time()), Trace()
                 await asyncio.to_thread(ask, address)
-                await asyncio.sleep(0.05)
-            finally:
-                sys.setprofile(None)
+                sys.setprofile(trace.observe)
+                try:
+                    await asyncio.to_thread(ask, address)
+                finally:
+                    sys.setprofile(None)
     finally:
         server.shutdown()
     return trace

@@ -33,13 +33,13 @@ from toolglot.core.events import (
     TextDelta,
 )
 from toolglot.core.options import Options, check_dialect, check_flag, check_type
-from toolglot.dialects.records import all_dialects
 from toolglot.dialects.spec import Dialect
 from toolglot.prompting.call_writer import parse_tools, write_call
 from toolglot.prompting.conversation import PromptedConversation as Speech
 from toolglot.prompting.conversation import render_as_text
 from toolglot.prompting.feedback import write_feedback
 from toolglot.prompting.tool_prompt import tool_prompt
+from toolglot.reading.plugins import known_dialects
 from toolglot.reading.reader import ParsedCall as Call
 from toolglot.reading.reader import Reader, Reading, RejectedCall, read
 
@@ -67,7 +67,7 @@ def list_dialects() -> list[Dialect]:
 
     Returns: a new list of dialect records; ``name``, ``family`` and ``sample`` describe each.
     """
-    return list(all_dialects())
+    return list(known_dialects())
 
 
 def write(

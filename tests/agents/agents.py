@@ -53,7 +53,14 @@ class Agent:
     def task(self, dialect: str) -> str:
         return f"{self.name}-{dialect}"
 
-    def run(self, endpoint: Endpoint, question: str, project: Path, environment: Mapping[str, str]) -> Ended:
+    def run(
+        self,
+        endpoint: Endpoint,
+        question: str,
+        project: Path,
+        environment: Mapping[str, str],
+        seconds: float = SECONDS,
+    ) -> Ended:
         model = self.model.format(dialect=endpoint.dialect)
         places = {"address": endpoint.base_url.removesuffix("/v1"), "model": model}
         for name, content in self.files.items():
@@ -61,12 +68,12 @@ class Agent:
             path.parent.mkdir(exist_ok=True)
             path.write_text(content.format_map(places), "utf-8")
         variables = {name: value.format_map(places) for name, value in self.variables.items()}
-        return run([self.program, *self.arguments, question], project, {**environment, **variables}, SECONDS)
+        return run([self.program, *self.arguments, question], project, {**environment, **variables}, seconds)
 
 
 def read_events(stdout: str) -> list[dict[str, Any]]:
-    """The lines that are JSON; some agents print text before."""
-    return [json.loads(line) for line in stdout.splitlines() if line.startswith("{")]
+    """The lines that are JSON; some agents print text before. Only a line feed ends a line: U+2028 may be in a string."""
+    return [json.loads(line) for line in stdout.split("\n") if line.startswith("{")]
 
 
 # Claude Code

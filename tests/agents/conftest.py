@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -40,11 +41,17 @@ def _describe(name: str, model: str, mode: str, dialect: str = "") -> str:
 @pytest.fixture(scope="session")
 def gateway(sim: Sim, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One gateway for all dialects: the name of the model selects it."""
+    with gateway_before(sim, tmp_path_factory.mktemp("gateway")) as server:
+        yield server
+
+
+@contextmanager
+def gateway_before(sim: Sim, folder: Path) -> Iterator[Server]:
+    """A gateway before a simulated model, with a model name for each dialect."""
     programs = [NODE, OPENCODE, PACKAGES / "ai", *(agent.program for agent in AGENTS.values())]
     missing = [path for path in programs if not path.exists()]
     if missing:
         pytest.fail(f"{missing[0].relative_to(FOLDER)} is missing; 'make test-clients' installs it")
-    folder = tmp_path_factory.mktemp("gateway")
     upstream = f'[[upstream]]\nname = "sim"\nbase_url = "{sim.base_url}"\n'
     models = [_describe(f"sim:{dialect}*", f"sim:{dialect}*", "text", dialect) for dialect in DIALECTS]
     models += [_describe(f"gpt-5.5-{dialect}", f"sim:{dialect}", "text", dialect) for dialect in DIALECTS]

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.embedded import needs_model
+from support.embedded import KEY as MODEL_KEY
+from support.embedded import needs_model, start_model
 from support.gateway import ASK
 from support.loopback import Loop, Sim, running_loop, running_sim
 from support.xmlprompts import write_cline, write_roo
@@ -19,7 +20,7 @@ from support.xmlprompts import write_cline, write_roo
 from toolglot.cli.main import main
 from toolglot.gateway.capabilities.learned import LearnedFailures
 from toolglot.gateway.capabilities.profiles import load_profiles
-from toolglot.server.upstream.embedded import EmbeddedModel, start
+from toolglot.server.upstream.embedded import EmbeddedModel
 
 KEY = "sk-test-0123456789abcdef"
 GROQ = "https://api.groq.com/openai/v1"
@@ -53,7 +54,7 @@ def sim(loop: Loop) -> Iterator[Sim]:
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[EmbeddedModel]:
-    with start() as local:
+    with start_model() as local:
         yield local
 
 
@@ -174,6 +175,16 @@ def test_the_editing_option_is_explained(capsys: pytest.CaptureFixture[str], mon
     assert explain(capsys, "--base-url", "http://h/v1")["why"].endswith("(auto_detect)")
 
 
+@pytest.mark.parametrize(
+    ("named", "rule"), [("0.5b", "llama.cpp, Qwen2.5-Coder 0.5B"), ("1.5b", "llama.cpp, Qwen2.5-Coder")]
+)
+def test_an_embedded_model_is_explained_without_starting_it(
+    named: str, rule: str, capsys: pytest.CaptureFixture[str], request_file: str
+) -> None:
+    output = explain(capsys, request_file, "--embedded", f"qwen2.5-coder-{named}")
+    assert output["upstream"]["name"] == "embedded" and f"({rule})" in output["why"]
+
+
 def test_without_an_upstream_the_embedded_model_is_used(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
     output = explain(capsys, request_file)
     assert (output["upstream"]["name"], output["tier"], output["why"]) == (
@@ -261,13 +272,13 @@ def test_probe_needs_a_server_that_answers(capsys: pytest.CaptureFixture[str]) -
 def test_a_real_server_reports_a_template_without_tools(
     capsys: pytest.CaptureFixture[str], request_file: str, local: EmbeddedModel
 ) -> None:
-    output = explain(capsys, request_file, "--base-url", local.base_url, "--ask")
+    output = explain(capsys, request_file, "--base-url", local.base_url, "--api-key", MODEL_KEY, "--ask")
     assert output["tier"] == "text" and "llama.cpp, a template without tools" in output["why"]
 
 
 @needs_model
 def test_a_real_server_is_probed(capsys: pytest.CaptureFixture[str], local: EmbeddedModel) -> None:
-    found, rule = probe(capsys, "--base-url", local.base_url)
+    found, rule = probe(capsys, "--base-url", local.base_url, "--api-key", MODEL_KEY)
     assert (found["models"], found["profile"], found["native call"]) == ("yes", "text", "no")
     assert "failed" not in found.values()
     assert (rule["native"], rule["structured"], rule["model"]) == (False, "grammar", ["smollm2-135m"])

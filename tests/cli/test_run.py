@@ -209,6 +209,12 @@ def test_mistakes_name_the_next_step(arguments: list[str], message: str, cli: Cl
     assert code == 2 and out == "" and message in errors
 
 
+def test_arguments_of_the_client_need_a_separator(cli: Cli, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli("claude", "-p", "hi")
+    assert "unrecognized arguments: -p hi; those for the client come after --" in capfd.readouterr().err
+
+
 def test_every_program_has_a_command_that_installs_it() -> None:
     assert {agent.name for agent in STARTED} == {
         *("claude", "codex", "opencode", "gemini", "qwen", "cline", "kilo", "continue", "aider", "goose")

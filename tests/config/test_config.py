@@ -28,6 +28,7 @@ from toolglot.config import (
     find_file,
     load,
     make_key,
+    make_settings,
     owner_of,
 )
 from toolglot.config.description import describe_settings
@@ -101,6 +102,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "server.traces": ("otlp", "otlp"),
     "server.default_model": ("coder", "coder"),
     "server.start_checks": ("false", False),
+    "server.unknown_model": ("only_model", "only_model"),
     "server.state_dir": ("none", "none"),
     "tool_calling.enabled": ("off", False),
     "tool_calling.auto_detect": ("0", False),
@@ -167,6 +169,10 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "console.enabled": ("false", False),
     "console.read_only": ("true", True),
     "console.keys": (KEY, (KeyHash.of(KEY),)),
+    "embedded.model": ("qwen2.5-coder-1.5b", "qwen2.5-coder-1.5b"),
+    "embedded.cache_dir": ("/srv/models", "/srv/models"),
+    "embedded.context": ("4096", 4096),
+    "embedded.threads": ("8", 8),
 }
 
 
@@ -360,9 +366,21 @@ def test_an_unknown_name_is_a_404_that_lists_the_known_ones(tmp_path: Path) -> N
     with pytest.raises(UnknownModelError) as caught:
         load({}, {}, path).model_for("three")
     assert (caught.value.status, caught.value.code) == (404, "model_not_found")
-    assert caught.value.message == "there is no model 'three' here; known are: one, two"
+    assert caught.value.message == "There is no model 'three' here; known are: one, two."
     with pytest.raises(UnknownModelError, match="no model is configured"):
         Settings().model_for("x")
+
+
+def test_an_unknown_name_can_go_to_the_only_model(tmp_path: Path) -> None:
+    one = "[[upstream]]\nbase_url='http://a'\n[[model]]\nname='coder'\nmodel='qwen'"
+    settings = load({"unknown_model": "only_model"}, {}, toml(tmp_path, one))
+    model, upstream = settings.model_for("gpt-5")
+    assert (model.name, model.model, upstream.base_url) == ("gpt-5", "qwen", "http://a")
+    with pytest.raises(UnknownModelError, match="known are: coder"):
+        load({}, {}, toml(tmp_path, one)).model_for("gpt-5")
+    two = toml(tmp_path, one + "\n[[model]]\nname='other'")
+    with pytest.raises(UnknownModelError, match="known are: coder, other"):
+        load({"unknown_model": "only_model"}, {}, two).model_for("gpt-5")
 
 
 def test_an_endless_name_is_no_client() -> None:
@@ -374,7 +392,7 @@ def test_an_endless_name_is_no_client() -> None:
 
 def test_many_names_are_not_all_listed() -> None:
     settings = Settings(models=tuple(ModelSettings(name=f"m{number}") for number in range(50)))
-    with pytest.raises(UnknownModelError, match=r"m19 and 30 more$"):
+    with pytest.raises(UnknownModelError, match=r"m9 and 40 more.$"):
         settings.model_for("x")
 
 
@@ -452,7 +470,7 @@ def test_aliases_in_a_file_and_the_address_in_the_environment(tmp_path: Path) ->
 def test_an_upstream_can_be_added_afterwards(tmp_path: Path) -> None:
     path = toml(tmp_path, "[[model]]\nname = 'tiny'\nmodel = 'smollm2'")
     settings = load({}, {}, path)
-    with pytest.raises(UnknownModelError, match="no upstream is configured"):
+    with pytest.raises(UnknownModelError, match="No upstream is configured"):
         settings.model_for("tiny")
     local = settings.answered_by(Upstream("local", "http://127.0.0.1:1"), ModelSettings(model="smollm2", mode="text"))
     for asked in ("tiny", "other"):
@@ -684,3 +702,57 @@ def test_the_example_in_the_documentation_is_a_file_that_loads(tmp_path: Path) -
     settings = load({}, environ, toml(tmp_path, example[1]))
     assert settings.upstreams
     assert settings.models
+
+
+# -- the embedded model ------------------------------------------------------------------------------------------------
+
+URL = "http://127.0.0.1:1/v1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "file", "embedded", "upstream"),
+    [
+        ({"embedded": "smollm2"}, {"OPENAI_BASE_URL": URL}, "", "smollm2", ""),
+        ({"embedded": "smollm2"}, {"TOOLGLOT_BASE_URL": URL}, "", "smollm2", ""),
+        ({}, {"TOOLGLOT_EMBEDDED": "smollm2", "OPENAI_BASE_URL": URL}, "", "smollm2", ""),
+        ({"base_url": URL}, {"TOOLGLOT_EMBEDDED": "smollm2"}, "", "", URL),
+        ({}, {"TOOLGLOT_BASE_URL": URL}, "[embedded]\nmodel = 'smollm2'", "", URL),
+        ({}, {"OPENAI_BASE_URL": URL}, "[embedded]\nmodel = 'smollm2'", "smollm2", ""),
+        ({}, {}, f"[embedded]\nmodel = 'smollm2'\n[[upstream]]\nname = 'a'\nbase_url = '{URL}'", "smollm2", URL),
+    ],
+)
+def test_an_embedded_model_or_a_base_url(
+    arguments: dict[str, str], environ: dict[str, str], file: str, embedded: str, upstream: str, tmp_path: Path
+) -> None:
+    """The source that comes first decides, and a note names the one that is not used."""
+    settings = load(arguments, environ, toml(tmp_path, file) if file else None)
+    assert settings.embedded.model == embedded
+    assert [one.base_url for one in settings.upstreams] == ([upstream] if upstream else [])
+    if not (embedded and upstream):
+        assert any("not used" in note or "not started" in note for note in settings.notes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ"),
+    [
+        ({"embedded": "smollm2", "base_url": URL}, {}),
+        ({}, {"TOOLGLOT_EMBEDDED": "smollm2", "TOOLGLOT_BASE_URL": URL}),
+    ],
+)
+def test_two_fallback_upstreams_of_one_source_are_an_error(arguments: dict[str, str], environ: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=r"(--embedded|TOOLGLOT_EMBEDDED) and .*BASE.URL|--base-url.*give only one"):
+        load(arguments, environ)
+
+
+def test_a_model_file_is_relative_to_the_settings_file(tmp_path: Path) -> None:
+    path = toml(tmp_path, "[embedded]\nmodel = 'models/own.gguf'")
+    assert load({}, {}, path).embedded.model == str(tmp_path / "models" / "own.gguf")
+    assert load({"embedded": "models/own.gguf"}, {}, path).embedded.model == "models/own.gguf"
+
+
+def test_settings_for_a_program_name_what_is_unknown() -> None:
+    settings = make_settings(base_url="http://127.0.0.1:9/v1", client_keys="one,two", mode="text", port=0)
+    assert (settings.upstreams[0].base_url, settings.tool_calling.mode) == ("http://127.0.0.1:9/v1", "text")
+    assert len(settings.server.keys) == 2 and settings.server.port == 0
+    with pytest.raises(UsageError, match="clientkeys is not a setting; did you mean client_keys"):
+        make_settings(clientkeys="one")

@@ -50,7 +50,7 @@ def test_filters(tmp_path: Path) -> None:
         async with opened_console(tmp_path) as console:
             await console.ask("One")
             await console.ask("Two", model="other_model")
-            await console.http.get(f"{console.address}/v1/sessions")
+            await console.settle()
             for query, total in (
                 ("", 2), ("?text=other_m", 1), ("?text=OTHER", 1), ("?text=othersm", 0), ("?text=%25", 0),
                 ("?outcome=ok", 2), ("?outcome=failed", 0), ("?troubled=1", 0),

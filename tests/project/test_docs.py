@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.source_tables import cache_table, client_table, imported_packages, layers, package_graph, start_table
+from support.conformance import conformance_table
+from support.source_tables import (
+    cache_table,
+    client_table,
+    error_pages,
+    imported_packages,
+    layers,
+    package_graph,
+    start_table,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src/toolglot"
@@ -25,6 +34,8 @@ GENERATED = {
     "caches": ("docs/state.md", cache_table),
     "clients": ("docs/setup.md", client_table),
     "started": ("docs/setup.md", start_table),
+    "errors": ("docs/errors.md", error_pages),
+    "conformance": ("docs/conformance.md", lambda root: conformance_table()),
 }
 
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from support.embedded import ask, needs_model
+from support.embedded import ask, needs_model, start_model
 
 from toolglot import read
 from toolglot.core.conversation import (
@@ -21,7 +21,6 @@ from toolglot.core.conversation import (
     ToolResult,
 )
 from toolglot.prompting.few_shot import MOST_EXAMPLES, AnswerKind, choose_answer_kind, render_for_small_model
-from toolglot.server.upstream.embedded import start
 
 WEATHER = Tool(
     "get_weather",
@@ -73,6 +72,15 @@ QUESTION = message("user", "What is the weather in Oslo?")
 )
 def test_what_the_answer_has_to_be(conversation: Conversation, need: AnswerKind) -> None:
     assert choose_answer_kind(conversation) is need
+
+
+def test_a_model_that_manages_several_steps_may_call_after_a_result() -> None:
+    after_result = ask_for(QUESTION, CALLED, RESULT)
+    assert choose_answer_kind(after_result, several_steps=True) is AnswerKind.EITHER
+    several = render_for_small_model(after_result, "hermes", several_steps=True).conversation
+    once = render_for_small_model(after_result, "hermes").conversation
+    assert "get_weather" in several.extra["grammar"] and "get_weather" not in once.extra["grammar"]
+    assert len(several.messages) > len(once.messages)
 
 
 def test_what_depends_on_the_tools_alone_is_made_once() -> None:
@@ -153,7 +161,7 @@ def request(conversation: Conversation) -> dict[str, Any]:
 
 @needs_model
 def test_the_embedded_model_calls_answers_and_talks() -> None:
-    with start() as model:
+    with start_model() as model:
         prompted = render_for_small_model(ask_for(QUESTION), "hermes")
         call = read(ask(model.base_url, **request(prompted.conversation)), [{"name": "get_weather"}]).calls[0]
         assert (call.name, call.arguments, call.repairs) == ("get_weather", '{"city":"Oslo"}', ())

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.embedded import ask, needs_model
+from support.embedded import ask, needs_model, start_model
 from support.fragments import SCALE
 from support.gbnf import Grammar
 
@@ -16,7 +16,6 @@ from toolglot import read
 from toolglot.core.conversation import Tool
 from toolglot.dialects.records import all_dialects
 from toolglot.prompting.grammar.gbnf import build_grammar
-from toolglot.server.upstream.embedded import start
 
 TEXT = {"type": "string"}
 
@@ -140,7 +139,7 @@ def test_a_schema_that_cannot_be_used_leaves_the_tool_without_arguments() -> Non
 @needs_model
 def test_the_model_server_takes_every_grammar_and_writes_a_call() -> None:
     question = [{"role": "user", "content": "What is the weather in Oslo?"}]
-    with start() as model:
+    with start_model() as model:
         for number, dialect in enumerate(WITH_GRAMMAR):
             held = make(dialect, required=number % 2 == 0, parallel=True)
             ask(model.base_url, question, grammar=held, max_tokens=1)

@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 from openai import OpenAI
-from support.embedded import needs_model
+from support.embedded import KEY, needs_model, start_model
 from support.gateway import Gate, gateway, run
 from wires.test_wire_matrix import ask, sum_up
 
 from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool, ToolCall, ToolResult
 from toolglot.core.events import Event, Finished, TextDelta, check_order
-from toolglot.server.upstream import embedded as local
 from toolglot.wires import all_wires, client_wires
 
 pytestmark = needs_model
@@ -45,7 +44,7 @@ HISTORY = (
 
 @pytest.fixture(scope="module")
 def base_url() -> Iterator[str]:
-    with local.start() as running:
+    with start_model() as running:
         yield running.base_url
 
 
@@ -67,7 +66,7 @@ def test_answers_of_a_real_server(before: str, behind: str, base_url: str) -> No
     with_tools = Conversation("m", HISTORY, TOOLS, sampling=SAMPLING)
 
     async def compare() -> None:
-        payload: dict[str, Any] = {"base_url": base_url, "upstream": {"wire": behind}, "mode": "native"}
+        payload: dict[str, Any] = {"base_url": base_url, "api_key": KEY, "upstream": {"wire": behind}, "mode": "native"}
         async with gateway(**payload) as gate:
             for asked in (plain, with_tools):
                 for streamed in (True, False):
@@ -86,7 +85,7 @@ def test_a_relayed_stream_is_unchanged(wire: str, base_url: str) -> None:
     )
 
     async def compare() -> None:
-        async with gateway(base_url=base_url, upstream={"wire": wire}) as gate:
+        async with gateway(base_url=base_url, api_key=KEY, upstream={"wire": wire}) as gate:
             answer = await gate.ask(body, all_wires()[wire].routes[0])
             assert answer.headers["x-toolglot-mode"] == "relay"
             assert b'"model":"smollm2-135m"' in answer.body
@@ -107,6 +106,7 @@ def test_tools_as_text_behind_every_wire(behind: str, base_url: str) -> None:
     async def compare() -> None:
         payload: dict[str, Any] = {
             "base_url": base_url,
+            "api_key": KEY,
             "upstream": {"wire": behind},
             "mode": "text",
             "dialect": "hermes",
@@ -129,7 +129,7 @@ def test_a_server_error_is_encoded_in_every_wire(base_url: str) -> None:
 
     async def compare() -> None:
         for behind in UPSTREAM_WIRES:
-            async with gateway(base_url=base_url, upstream={"wire": behind}) as gate:
+            async with gateway(base_url=base_url, api_key=KEY, upstream={"wire": behind}) as gate:
                 for before in client_wires():
                     for streamed in (True, False):
                         [failed] = await ask(gate, all_wires()[before], long, streamed)
@@ -142,7 +142,7 @@ def test_the_openai_package_follows_a_translated_stream(base_url: str) -> None:
     """It checks more than our own reader does."""
 
     async def compare() -> None:
-        async with gateway(base_url=base_url, upstream={"wire": "anthropic_messages"}) as gate:
+        async with gateway(base_url=base_url, api_key=KEY, upstream={"wire": "anthropic_messages"}) as gate:
             await asyncio.to_thread(follow, gate.address)
 
     run(compare)

@@ -65,9 +65,9 @@ async def check(settings: Settings) -> tuple[KnownProblems, list[Finding]]:
 
 
 async def list_errors(settings: Settings, problems: KnownProblems) -> list[str]:
-    """What clients of all wires are told."""
+    """The errors that clients of all wires get."""
     errors = []
-    async with listening(settings, problems) as address, aiohttp.ClientSession() as session:
+    async with listening(settings, problems=problems) as address, aiohttp.ClientSession() as session:
         for path, body in ENDPOINTS.items():
             async with session.post(address + path, json=body) as response:
                 answer = await response.json()

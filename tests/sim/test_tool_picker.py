@@ -379,6 +379,21 @@ def test_a_script_is_followed_by_order_and_by_question(tmp_path: Path) -> None:
     )
 
 
+def test_a_scripted_answer_may_wait_for_a_tool_result() -> None:
+    calling, ending = ScriptedAnswer(Answer("call"), result=False), ScriptedAnswer(Answer("end"), result=True)
+    simulation = Simulation(SimOptions(script=(calling, ending)))
+    result = [{"role": "assistant", "content": "call"}, {"role": "tool", "tool_call_id": "1", "content": "done"}]
+    for messages, expected in (([], "call"), (result, "end"), ([], "call")):
+        (step,) = simulation.plan(make_body(user("x"), *messages), 10, {}).steps
+        assert isinstance(step, bytes) and json.loads(step)["choices"][0]["message"]["content"] == expected
+
+
+@pytest.mark.parametrize("key", ["tools", "result"])
+def test_a_flag_of_a_script_is_true_or_false(key: str) -> None:
+    with pytest.raises(UsageError, match=f"answer 1 of the script: '{key}' must be true or false"):
+        parse_script({"answer": [{key: "yes", "text": "x"}]})
+
+
 def test_the_example_is_a_script() -> None:
     prompter = ScriptCursor(load_script(Path(__file__).parents[2] / "examples" / "sim.toml"))
     answer = prompter.next("the weather", True).answer

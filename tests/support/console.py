@@ -61,9 +61,13 @@ class OpenedConsole:
         async with self.http.post(f"{self.address}/v1/chat/completions", json=body, headers=headers) as response:
             return Answer(response.status, response.headers, await response.read())
 
+    async def settle(self) -> None:
+        """Wait until the records of all requests that have ended are stored."""
+        (await self.http.get(f"{self.address}/v1/sessions", headers=self.headers)).release()
+
     async def only_session(self) -> dict[str, Any]:
         """The session that there is, with its turns; waits until it is stored."""
-        await self.http.get(f"{self.address}/v1/sessions", headers=self.headers)
+        await self.settle()
         [session] = (await self.get("/sessions"))["sessions"]
         found: dict[str, Any] = await self.get(f"/sessions/{session['id']}")
         return found

@@ -72,11 +72,12 @@ class Answer:
 
 @dataclass
 class Gate:
-    """A running gateway. ``record`` has the requests to its upstream."""
+    """A running gateway. ``record`` has the requests to its upstream; ``upstream`` is the base URL of that."""
 
     address: str
     record: RequestLog
     session: aiohttp.ClientSession
+    upstream: str = ""
 
     async def ask(self, body: Any = None, path: str = "/v1/chat/completions", **headers: str) -> Answer:
         data = body if isinstance(body, bytes) else json.dumps(ASK if body is None else body).encode()
@@ -109,7 +110,7 @@ async def gateway(
         if model:
             settings = replace(settings, models=tuple(replace(one, **model) for one in settings.models))
         async with listening(settings) as own, aiohttp.ClientSession() as session:
-            yield Gate(own, app.get(REQUEST_LOG, RequestLog()), session)
+            yield Gate(own, app.get(REQUEST_LOG, RequestLog()), session, address + "/v1")
 
 
 def _with(settings: Settings, changes: Mapping[str, Any]) -> Settings:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from toolglot.clients.agents import Agent
 
+from toolglot.core.error_guide import SOURCES, find_status, load_guide, show_example
+
 PACKAGE = "toolglot"
 
 
@@ -166,3 +168,17 @@ def _list_means(agent: Agent) -> Iterator[str]:
     yield from (f"a temporary folder (`{name}`)" for name in variables if name in named)
     if others := [f"`{name}`" for name in variables if name not in named]:
         yield f"variables ({', '.join(others)})"
+
+
+def error_pages(root: Path) -> str:
+    """The entries of the guide to errors, by their source."""
+    lines: list[str] = []
+    for source, meaning in SOURCES.items():
+        entries = [entry for entry in load_guide().values() if entry.source is source]
+        lines += ["", f"## Errors of the {source}", "", meaning, "", "| code | status | next | |", "|---|---|---|---|"]
+        lines += [f"| [{one.code}](#{one.code}) | {find_status(one)} | {one.actor} | {one.step} |" for one in entries]
+        for entry in entries:
+            lines += ["", f"### {entry.code}", "", entry.cause, ""]
+            lines += [f"- HTTP status: {find_status(entry)}", f"- Next ({entry.actor}): {entry.step}"]
+            lines += ["", "```text", show_example(entry), "```"]
+    return "\n".join(lines) + "\n\n"

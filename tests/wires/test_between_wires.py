@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from support.error_texts import what_failed
 from support.line import Line
 from support.oracle.records import (
     ORDERED,
@@ -163,7 +164,7 @@ def test_a_failure_in_a_stream_is_one_line() -> None:
     raw = b'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\ndata: {"error":{"message":"no\xe2\x80\xa8way"}}\n\n'
     exchange = ask("ollama", "openai_chat", Request((HI,), (READ,), stream=True))
     lines = carry(exchange, raw).decode().splitlines()
-    assert json.loads(lines[-1])["error"] == "no\u2028way"
+    assert what_failed(json.loads(lines[-1])["error"]) == "no\u2028way"
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------

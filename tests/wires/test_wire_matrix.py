@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -79,7 +80,7 @@ def sum_up(events: list[Event]) -> dict[str, Any]:
             case Finished(reason=reason, usage=usage):
                 payload["end"] = reason, usage and (usage.input_tokens, usage.output_tokens)
             case Failed(message=message):
-                payload["end"] = message
+                payload["end"] = re.split(r" \(upstream '| Next \(", message)[0]
     payload["calls"] = {index: (name, json.loads(text)) for index, (name, text) in payload["calls"].items()}
     return payload
 

@@ -22,6 +22,11 @@ def add_upstream_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose upstream and model."""
     upstream = parser.add_argument_group("upstream and model")
     upstream.add_argument("--config", metavar="FILE", help="settings file: toolglot.toml or a LiteLLM config.yaml")
+    upstream.add_argument(
+        "--embedded",
+        metavar="MODEL",
+        help="model to run here: smollm2, qwen2.5-coder-0.5b, qwen2.5-coder-1.5b, or the path of a .gguf file",
+    )
     upstream.add_argument("--base-url", metavar="URL", help="base URL of an OpenAI-compatible server")
     upstream.add_argument(
         "--api-key", metavar="KEY", help="API key of that server; visible in the process list, unlike TOOLGLOT_API_KEY"

@@ -95,7 +95,9 @@ async def examine(arguments: argparse.Namespace) -> AsyncIterator[Finding]:
     yield Finding("settings", FINE, str(path) if path else "no file; options and environment only")
     for note in settings.notes:
         yield Finding("settings", WARNING, note, "toolglot config show")
-    if not settings.upstreams:
+    if settings.embedded.model:
+        yield check_embedded(settings)
+    elif not settings.upstreams:
         text = "none is configured: the gateway starts the embedded model, which is far too small for agents"
         yield Finding("upstream", WARNING, text, "toolglot serve --base-url http://127.0.0.1:8080/v1")
     for upstream in settings.upstreams:
@@ -182,6 +184,24 @@ async def check_store(settings: Settings) -> Finding:
     if file and not os.access(file, os.W_OK):
         return Finding("store", PROBLEM, f"{file} cannot be written", remedy)
     return Finding("store", FINE, str(file or url))
+
+
+def check_embedded(settings: Settings) -> Finding:
+    """Whether the embedded model that the settings name can run, and what it is good for."""
+    from toolglot.cli.embedded import choose_embedded, find_weights
+    from toolglot.server.upstream.embedded import check_runtime
+
+    try:
+        choice = choose_embedded(settings)
+        check_runtime()
+    except UsageError as error:
+        return Finding("upstream", PROBLEM, error.message, "toolglot serve --help")
+    text = f"embedded model {choice.description}"
+    if find_weights(choice, settings) is None:
+        return Finding(
+            "upstream", WARNING, f"{text}. It is not downloaded yet", f"toolglot serve --embedded {choice.name}"
+        )
+    return Finding("upstream", FINE, text)
 
 
 def check_port(settings: Settings, address: str) -> Finding:

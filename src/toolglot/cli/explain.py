@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from toolglot.cli.common_options import add_gateway_options, load_settings
 from toolglot.cli.exit_codes import OK, Commands
 from toolglot.cli.input_files import read_input
-from toolglot.cli.serve import EMBEDDED_DIALECT
-from toolglot.config import ModelSettings, Settings, Upstream
+from toolglot.config import Settings
 from toolglot.config.keys import MASK, mask_address
 from toolglot.core.errors import StoreError, UsageError
 
@@ -97,11 +96,12 @@ def _add_stored_failures(settings: Settings, capabilities: Capabilities) -> None
 
 
 def _add_embedded_upstream(settings: Settings) -> Settings:
-    """Like the gateway, use the embedded model if no upstream is configured."""
-    if settings.upstreams:
+    """Like the gateway, use the embedded model if it is named, or if there is no other upstream."""
+    from toolglot.cli.embedded import NOT_RUNNING, add_embedded, choose_embedded, wants_embedded
+
+    if not wants_embedded(settings):
         return settings
-    upstream = Upstream(name="embedded", base_url="http://embedded.invalid/v1", coached=True)
-    return settings.answered_by(upstream, ModelSettings(dialect=EMBEDDED_DIALECT))
+    return add_embedded(settings, choose_embedded(settings), NOT_RUNNING)
 
 
 def _build_exchange(
@@ -132,7 +132,10 @@ def _build_exchange(
 
 
 def _assume_nothing(unsure: CapabilitiesUnknown, capabilities: Capabilities) -> list[str]:
-    capabilities.set_facts(unsure.upstream, unsure.model, {}, 60)
+    from toolglot.cli.embedded import NOT_RUNNING, SERVER_FACTS
+
+    embedded = unsure.upstream.base_url == NOT_RUNNING
+    capabilities.set_facts(unsure.upstream, unsure.model, SERVER_FACTS if embedded else {}, 60)
     return [NOT_ASKED]
 
 
@@ -209,7 +212,7 @@ def explain_route(route: Route, now: float) -> str:
         return route.rule.explain()
     if route.tool_mode.value == "relay":
         return "tool calling is off" if route.mode == "off" else "nothing in the request concerns tools"
-    return f"the mode {route.mode} is set" if route.mode != "auto" else "the upstream is coached"
+    return "the upstream is coached" if route.upstream.coached else f"the mode {route.mode} is set"
 
 
 def format_lines(document: Mapping[str, Any]) -> Iterator[str]:

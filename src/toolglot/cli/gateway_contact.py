@@ -73,6 +73,10 @@ class GatewayContact:
         listed = _member(self._get("/v1/models")[1], "data")
         return [one["id"] for one in listed or () if isinstance(one, dict) and isinstance(one.get("id"), str)]
 
+    def require_access(self) -> None:
+        """Raise UsageError if the gateway refuses the client key. Its upstream is not asked."""
+        self._get("/metrics")
+
     def fetch(self, path: str) -> bytes:
         """The body at a path. Raises: UsageError if the gateway does not answer, or with an error."""
         status, body = self._get(path)

@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "setup": "toolglot.cli.setup",
     "run": "toolglot.cli.run",
     "doctor": "toolglot.cli.doctor",
+    "errors": "toolglot.cli.errors",
     "explain": "toolglot.cli.explain",
     "probe": "toolglot.cli.probe",
     "report": "toolglot.cli.report",
@@ -48,6 +49,7 @@ examples:
   toolglot setup claude
   toolglot run claude --base-url http://127.0.0.1:8080/v1
   toolglot doctor
+  toolglot errors upstream_key_refused
   toolglot explain request.json --base-url http://127.0.0.1:8080/v1 --ask
   toolglot probe --base-url http://127.0.0.1:8080/v1 --model qwen3-coder
   toolglot report requests.log
@@ -74,7 +76,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given[:1] == ["--version"]:
         requested = ()
     try:
-        arguments = build_parser(requested).parse_args(given, argparse.Namespace(passed=passed))
+        parser = build_parser(requested)
+        arguments, unknown = parser.parse_known_args(given, argparse.Namespace(passed=passed))
+        if unknown:
+            hint = "; those for the client come after --" if list(requested) == ["run"] else ""
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except ClientError as error:

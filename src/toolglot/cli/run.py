@@ -8,7 +8,6 @@ When it ends, the gateway stops, and its log and store give the summary.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import shlex
@@ -132,6 +131,8 @@ def run_agent(
     agent: Agent, arguments: argparse.Namespace, settings: Settings, options: Mapping[str, Any], key: str
 ) -> int:
     """Start the gateway and the agent, and print the summary. Returns: the exit code."""
+    import asyncio
+
     for note in settings.notes:
         print(f"note: {note}", file=sys.stderr)
     model = arguments.model or ""
@@ -164,12 +165,14 @@ def supervise_agent(
     agent: Agent, arguments: argparse.Namespace, settings: Settings, start: Start, foreground: Foreground
 ) -> RunSummary:
     """Start the gateway and the agent, and wait for the agent's end."""
+    import asyncio
+
     log = open_log(settings, agent)
     with (
         tempfile.TemporaryDirectory(prefix="toolglot-run-") as folder,
         started(start.options, start.model, log) as gateway,
     ):
-        require_access(gateway.address, start.key)
+        GatewayContact(gateway.address, start.key).require_access()
         connection = Connection(address=gateway.address, model=gateway.model, key=start.key, folder=folder)
         environment = make_environment(agent, os.environ, connection)
         write_files(agent, connection)
@@ -254,11 +257,6 @@ def list_names(settings: Settings, examined: list[Examined]) -> list[str]:
             listed = [name for one in examined if one.upstream.name == upstream for name in one.names]
             names |= dict.fromkeys(name for name in listed if model.match(name) is not None)
     return list(names)
-
-
-def require_access(address: str, key: str) -> None:
-    """Raises: UsageError if the gateway needs a client key and was not given the right one."""
-    GatewayContact(address, key).list_models()
 
 
 # The agent

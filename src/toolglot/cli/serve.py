@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from toolglot.cli.common_options import add_gateway_options, load_settings, watch_settings_file
 from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
 from toolglot.cli.workers import supervise
-from toolglot.config import LiveReload, ModelSettings, Settings, Upstream, check_binding, is_loopback
+from toolglot.config import LiveReload, Settings, check_binding, is_loopback
 from toolglot.config.keys import mask_address
 from toolglot.core.errors import ClientError, StoreError, UsageError
 from toolglot.gateway.telemetry.log import log_to
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  toolglot serve                                         use the embedded model: no key, no network
+  toolglot serve                                         run a small model on this machine: no key, no configuration
+  toolglot serve --embedded qwen2.5-coder-1.5b           run a larger one; downloaded once (1.1 GB)
+  toolglot serve --embedded FILE.gguf                    run any model in GGUF format
   toolglot serve --base-url http://127.0.0.1:8080/v1     use any OpenAI-compatible server
   OPENAI_BASE_URL=... OPENAI_API_KEY=... toolglot serve  the same from the environment
   toolglot serve --config toolglot.toml                  several upstreams and models ('toolglot config show')
@@ -41,7 +43,6 @@ exit codes:
   2    usage error: an invalid setting, or an address that cannot be used
 """
 
-EMBEDDED_DIALECT = "hermes"
 RELOAD_INTERVAL = 0.5
 """Seconds between checks of the settings file for changes."""
 USUAL_ADDRESS = "http://127.0.0.1:8484"
@@ -143,16 +144,14 @@ def _run_worker(
 
 @contextmanager
 def _with_upstream(settings: Settings) -> Iterator[Settings]:
-    """The settings with an upstream: if none is configured, start the embedded model."""
-    if settings.upstreams:
+    """The settings with an upstream: run the embedded model if it is named, or if there is no other upstream."""
+    from toolglot.cli.embedded import run_embedded, wants_embedded
+
+    if not wants_embedded(settings):
         yield settings
         return
-    from toolglot.server.upstream.embedded import start
-
-    print("No upstream is configured: starting the embedded model ...", file=sys.stderr, flush=True)
-    with start() as local:
-        upstream = Upstream(name="embedded", base_url=local.base_url, coached=True)
-        yield settings.answered_by(upstream, ModelSettings(model=local.model, dialect=EMBEDDED_DIALECT, mode="text"))
+    with run_embedded(settings) as active:
+        yield active
 
 
 def _choose_port(settings: Settings) -> Settings:

@@ -1,12 +1,15 @@
-"""``toolglot sessions``: list, show and delete the sessions of clients."""
+"""``toolglot sessions``: list, show, export and delete the sessions of clients."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
+from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import OK, Commands
 from toolglot.cli.store_options import add_store_options, format_table, limit, run_with_store
 from toolglot.core.errors import UsageError
@@ -17,6 +20,8 @@ EXAMPLES = """\
 examples:
   toolglot sessions list                  the latest sessions
   toolglot sessions show ses_0123         one session and its latest records
+  toolglot sessions export ses_0123 --html          write it to ses_0123.html, which opens in any browser, offline
+  toolglot sessions export ses_0123 --html - | ...  to standard output
   toolglot sessions delete ses_0123       delete it with its records
 """
 HEADS: Final = ("id", "created", "used", "turns", "model", "upstream", "client_session")
@@ -26,7 +31,7 @@ RECORDS_SHOWN: Final = 50
 def add(commands: Commands) -> None:
     sessions = commands.add_parser(
         "sessions",
-        help="list, show and delete sessions",
+        help="list, show, export and delete sessions",
         description="Query the sessions that the gateway recognises, of all clients.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -43,6 +48,18 @@ def add(commands: Commands) -> None:
     show.add_argument("--json", action="store_true", help="print JSON, as it does anyway")
     add_store_options(show)
     show.set_defaults(run=run_show)
+    export = actions.add_parser(
+        "export",
+        help="write one session to a file",
+        description="Write a session with all its turns to one HTML file, for a bug report. Keys are redacted; texts"
+        " are in it only if they were recorded (store.bodies).",
+    )
+    export.add_argument("id", metavar="ID", help="the id of the session")
+    export.add_argument(
+        "--html", nargs="?", const="", required=True, metavar="FILE", help="HTML; to ID.html, FILE, or '-' for output"
+    )
+    add_store_options(export)
+    export.set_defaults(run=run_export)
     delete = actions.add_parser(
         "delete",
         help="delete a session",
@@ -76,6 +93,31 @@ def run_show(arguments: argparse.Namespace) -> int:
         return {**describe_session(row), "records": [describe_record(record) for record in records]}
 
     print(json.dumps(run_with_store(arguments, find), ensure_ascii=False, indent=2))
+    return OK
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    from toolglot.console.export import export_session
+    from toolglot.console.sessions import list_turns
+
+    settings = load_settings(arguments)
+
+    async def export(store: Store) -> bytes:
+        row = await store.get_session(None, arguments.id)
+        if row is None:
+            raise UsageError(f"there is no session {arguments.id!r}; 'toolglot sessions list' shows the latest")
+        return await export_session(store, row, await list_turns(store, row.id), settings)
+
+    page = run_with_store(arguments, export)
+    if arguments.html == "-":
+        sys.stdout.buffer.write(page)
+        return OK
+    file = Path(arguments.html or f"{arguments.id}.html")
+    try:
+        file.write_bytes(page)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
+    print(f"{file}: {len(page):,} bytes")
     return OK
 
 

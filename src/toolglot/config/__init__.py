@@ -8,9 +8,10 @@ Precedence: command line, then environment, then file, then defaults.
 
 from __future__ import annotations
 
+from toolglot.config.embedded_settings import EmbeddedSettings
 from toolglot.config.keys import ClientKeys, KeyHash, Secret, admit, make_key, owner_of
 from toolglot.config.live_reload import LiveReload
-from toolglot.config.loader import check_binding, find_file, is_loopback, load
+from toolglot.config.loader import check_binding, find_file, is_loopback, load, make_settings
 from toolglot.config.prompt_settings import PromptSettings
 from toolglot.config.recovery_settings import RecoverySettings
 from toolglot.config.settings import (
@@ -32,6 +33,7 @@ __all__ = [
     "SECRET_LENGTH",
     "USUAL_TOOLS",
     "ClientKeys",
+    "EmbeddedSettings",
     "KeyHash",
     "LimitSettings",
     "LiveReload",
@@ -52,5 +54,6 @@ __all__ = [
     "is_loopback",
     "load",
     "make_key",
+    "make_settings",
     "owner_of",
 ]

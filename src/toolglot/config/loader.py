@@ -25,6 +25,7 @@ from toolglot.wires import all_wires
 
 FILE_NAME = "toolglot.toml"
 FILE_VARIABLE = "TOOLGLOT_CONFIG"
+MODEL_SUFFIX = ".gguf"
 DEFAULT = "default"
 NO_COMMANDS = "patterns.shell_commands is on and reading.shell lists no commands, so no shell fence is read"
 
@@ -67,7 +68,8 @@ def load(
     settings = Settings(**sections, sources=sources, notes=(*found.notes, *_unknown_variables(environ)))
     if settings.patterns.shell_commands and not settings.reading.shell:
         settings = replace(settings, notes=(*settings.notes, NO_COMMANDS))
-    settings = _add_fallback(_add_upstreams(_place_profiles(settings, path), found, path), arguments, environ)
+    settings = _place_model_file(_place_profiles(settings, path), path)
+    settings = _add_fallback(_add_upstreams(settings, found, path), arguments, environ)
     for at, model in enumerate(settings.models):
         with problems.at("model", at):
             _check_model(settings, model, path)
@@ -87,6 +89,22 @@ def _read_file(path: Path | None, environ: Mapping[str, str], problems: Problems
     return found
 
 
+def make_settings(path: Path | None = None, environ: Mapping[str, str] | None = None, **values: Any) -> Settings:
+    """Make the settings of a gateway that runs inside another program.
+
+    Parameters: ``path`` is a settings file, if any; ``environ`` is ``os.environ`` if the environment counts, too.
+    ``values`` are settings, which take precedence: named like their environment variables, in lower case and without
+    ``TOOLGLOT_`` (``base_url``, ``mode``, ``client_keys``, ``port``, ``state_dir``).
+    Raises: UsageError if a value is invalid or a name is unknown.
+    """
+    known = [one.flag for one in (*SETTINGS, *FALLBACK)]
+    for name in values:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise UsageError(f"{name} is not a setting{f'; did you mean {near[0]}?' if near else ''}")
+    return load(values, environ or {}, path)
+
+
 def _pick(one: Setting, arguments: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, Any]:
     """The origin and raw value of a setting on the command line or in the environment; an empty origin if neither."""
     if arguments.get(one.flag) is not None:
@@ -101,6 +119,15 @@ def _place_profiles(settings: Settings, path: Path | None) -> Settings:
     if path is None or not named or settings.sources["tool_calling.profiles"] != str(path):
         return settings
     return replace(settings, tool_calling=replace(settings.tool_calling, profiles=str(path.parent / named)))
+
+
+def _place_model_file(settings: Settings, path: Path | None) -> Settings:
+    """Resolve the path of an embedded model's file relative to the settings file that names it."""
+    named = settings.embedded.model
+    if path is None or not named.lower().endswith(MODEL_SUFFIX) or settings.sources["embedded.model"] != str(path):
+        return settings
+    file = str(path.parent / Path(named).expanduser())
+    return replace(settings, embedded=replace(settings.embedded, model=file))
 
 
 def _add_upstreams(settings: Settings, found: FileSetting, path: Path | None) -> Settings:
@@ -152,6 +179,10 @@ def _add_fallback(settings: Settings, arguments: Mapping[str, Any], environ: Map
     """Add the upstream of the command line and the environment, for all model names that the file does not define."""
     picked = {one.field: (one, *_pick(one, arguments, environ)) for one in FALLBACK}
     address = picked["base_url"][1]
+    if address and settings.embedded.model:
+        settings = _choose_fallback(settings, address)
+        if settings.embedded.model:
+            return settings
     if not address or (address.startswith("OPENAI_") and settings.upstreams):
         return replace(settings, notes=(*settings.notes, *_loose_ends(picked, settings)))
     values = {name: one.kind.read(raw, origin) for name, (one, origin, raw) in picked.items() if origin}
@@ -159,6 +190,24 @@ def _add_fallback(settings: Settings, arguments: Mapping[str, Any], environ: Map
     sources = {name: origin for name, (_, origin, _) in picked.items() if origin}
     settings = replace(settings, sources={**settings.sources, **sources})
     return settings.answered_by(Upstream(name=DEFAULT, **values), model)
+
+
+def _choose_fallback(settings: Settings, address: str) -> Settings:
+    """Decide between an embedded model and a base URL: first the command line, then TOOLGLOT_, the file, OPENAI_."""
+    embedded = settings.sources["embedded.model"]
+    if _rank(embedded) == _rank(address):
+        raise UsageError(f"{embedded} and {address} are two upstreams for the same requests: give only one of them")
+    if _rank(embedded) > _rank(address):
+        note = f"{address} is set and not used: {embedded} names the embedded model"
+        return replace(settings, notes=(*settings.notes, note))
+    note = f"{embedded} sets an embedded model, which is not started: {address} names the upstream"
+    settings = replace(settings, notes=(*settings.notes, note))
+    return replace(settings, embedded=replace(settings.embedded, model=""))
+
+
+def _rank(origin: str) -> int:
+    ranks = {"--": 3, "TOOLGLOT_": 2, "OPENAI_": 0}
+    return next((rank for prefix, rank in ranks.items() if origin.startswith(prefix)), 1)
 
 
 def _loose_ends(picked: Mapping[str, tuple[Setting, str, Any]], settings: Settings) -> list[str]:

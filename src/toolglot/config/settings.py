@@ -16,11 +16,13 @@ from toolglot.clients.toolsets import TOOLSET_NAMES as EDITING
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.argument_escaping import GUARD_OPTIONS
 from toolglot.config.console_settings import ConsoleSettings
+from toolglot.config.embedded_settings import EmbeddedSettings
 from toolglot.config.keys import KeyHash
 from toolglot.config.prompt_settings import PromptSettings
 from toolglot.config.recovery_settings import RecoverySettings
 from toolglot.config.rollout import FULL, TRANSFORMATIONS, Live, Plan, Rollout
 from toolglot.config.store_settings import StoreSettings
+from toolglot.config.upstream_errors import list_names
 from toolglot.config.upstreams import Upstream
 from toolglot.config.value_types import (
     BOOL,
@@ -47,10 +49,14 @@ from toolglot.core.options import SHELL_SYNTAX, UNKNOWN_TOOLS
 
 MODES: Final = ("auto", "native", "text", "off")
 ANY: Final = "*"
-LISTED: Final = 20
 REMEMBERED: Final = 1000
 """How many requested model names are cached."""
 NAME_LENGTH: Final = 500
+REFUSE: Final = "refuse"
+ONLY_MODEL: Final = "only_model"
+NO_UPSTREAM: Final = (
+    "the operator gives an upstream: 'toolglot serve --base-url URL', or [[upstream]] in a settings file."
+)
 LEVELS: Final = ("debug", "info", "warning", "error")
 OTLP: Final = "otlp"
 USUAL_TOOLS: Final = (
@@ -94,6 +100,12 @@ class ServerSettings:
     default_model: str = setting(TEXT, "model of requests that name none", "")
     start_checks: bool = setting(
         BOOL, "check upstreams, their keys, models and context sizes after the start, without asking a model", True
+    )
+    unknown_model: str = setting(
+        choice(REFUSE, ONLY_MODEL),
+        "a model name that nobody knows: `refuse`: an error that lists the known ones; `only_model`: the only model of"
+        " the settings, or else of the upstream, answers",
+        REFUSE,
     )
     state_dir: str = setting(
         TEXT,
@@ -325,6 +337,7 @@ class Settings:
     rollout: RolloutSettings = RolloutSettings()
     store: StoreSettings = StoreSettings()
     console: ConsoleSettings = ConsoleSettings()
+    embedded: EmbeddedSettings = EmbeddedSettings()
     upstreams: tuple[Upstream, ...] = ()
     models: tuple[ModelSettings, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -375,19 +388,20 @@ class Settings:
             known_as = model.match(asked) if len(asked) <= NAME_LENGTH else None
             if known_as is not None:
                 return model, known_as
-        raise UnknownModelError(f"there is no model {asked[:100]!r} here; {self._offer()}")
+        if self.server.unknown_model == ONLY_MODEL and len(self.models) == 1 and ANY not in self.models[0].name:
+            return self.models[0], self.models[0].model or self.models[0].name
+        raise UnknownModelError(f"There is no model {asked[:100]!r} here; {self._offer()}.")
 
     def upstream_of(self, model: ModelSettings) -> Upstream:
         """The upstream that answers for a model. Raises: UnknownModelError if there is none."""
         for upstream in self.upstreams:
             if upstream.name == model.upstream or not model.upstream:
                 return upstream
-        raise UnknownModelError("no upstream is configured")
+        raise UnknownModelError("No upstream is configured.", step=NO_UPSTREAM)
 
     def _offer(self) -> str:
         names = [model.name for model in self.models]
-        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-        return f"known are: {', '.join(names[:LISTED])}{more}" if names else "no model is configured"
+        return f"known are: {list_names(names)}" if names else "no model is configured"
 
     def answered_by(self, upstream: Upstream, model: ModelSettings | None = None) -> Settings:
         """The same settings, with this upstream as the fallback for all other model names."""
@@ -409,6 +423,7 @@ SECTIONS: Final[Mapping[str, type]] = {
     "rollout": RolloutSettings,
     "store": StoreSettings,
     "console": ConsoleSettings,
+    "embedded": EmbeddedSettings,
 }
 TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": ModelSettings}
 PREFIXES: Final = {
@@ -420,6 +435,7 @@ PREFIXES: Final = {
     "rollout": "rollout_",
     "store": "store_",
     "console": "console_",
+    "embedded": "embedded_",
 }
 
 

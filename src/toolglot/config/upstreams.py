@@ -10,6 +10,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from toolglot.config.keys import Secret
 from toolglot.config.value_types import ADDRESS, BOOL, COOKIES, HEADERS, SECONDS, SECRET, TEXT, choice, setting
+from toolglot.core.errors import UpstreamPlace
+from toolglot.core.redaction import redact
 from toolglot.prompting.call_writer import write_call
 from toolglot.reading.reader import dialect_index
 from toolglot.wires import all_wires, wire_names
@@ -72,6 +74,17 @@ class Upstream:
         texts += [parts.username or "", parts.password or "", *(value for _, value in parse_qsl(parts.query))]
         texts += [unquote(text) for text in texts if "%" in text]
         return tuple(text for text in (self.api_key.reveal(), *texts) if len(text) >= SECRET_LENGTH)
+
+    @cached_property
+    def address(self) -> str:
+        """The base URL for messages: without login, query and anything that looks like a secret."""
+        parts = urlsplit(self.base_url)
+        return redact(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")), self.secrets)
+
+    @cached_property
+    def place(self) -> UpstreamPlace:
+        """How messages name it."""
+        return UpstreamPlace(self.name, self.address)
 
     @cached_property
     def key_headers(self) -> Mapping[str, str]:

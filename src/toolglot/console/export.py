@@ -30,7 +30,7 @@ ENTRY: Final = "console/export_page.js"
 STYLES: Final = ("console.css",)
 MAX_BYTES: Final = 64 << 20
 """Bytes of turns in one file; later turns are left out, and the file says so."""
-IMPORT: Final = re.compile(r"""\bimport\s*(?:(\w+)\s*)?(?:\{([^}]*)\}\s*)?from\s*["']([^"']+)["'];?""")
+IMPORT: Final = re.compile(r"""\bimport\s*(?:(\w+)\s*,?\s*)?(?:\{([^}]*)\}\s*)?from\s*["']([^"']+)["'];?""")
 EXPORT_FROM: Final = re.compile(r"""\bexport\s*\{([^}]*)\}\s*from\s*["']([^"']+)["'];?""")
 EXPORT_LIST: Final = re.compile(r"\bexport\s*\{([^}]*)\};?")
 EXPORT_DEFAULT: Final = re.compile(r"\bexport\s+default\s+")

@@ -37,6 +37,9 @@ TYPES: Final = {
     ".md": "text/plain; charset=utf-8",
 }
 IMPORT_MAP: Final = "@IMPORT_MAP@"
+PRELOADS: Final = "@PRELOADS@"
+LOADED_LATER: Final = ("app.js", "export_page.js", VENDORED["uplot"])
+"""Modules that the page names itself, or that only some views need."""
 COMMON_HEADERS: Final = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -83,9 +86,15 @@ def make_import_map() -> str:
 
 @cache
 def make_page() -> Asset:
-    """The page, with the import map in it."""
-    text = read_asset("index.html").replace(IMPORT_MAP, make_import_map())
+    """The page, with the import map and the preloads in it."""
+    text = read_asset("index.html").replace(IMPORT_MAP, make_import_map()).replace(PRELOADS, list_preloads())
     return Asset(text.encode(), TYPES[".html"], f'"{sha256(text.encode()).hexdigest()[:20]}"')
+
+
+def list_preloads() -> str:
+    """Links that load all modules at once, instead of each when the one before it names it."""
+    names = sorted(name for name in load_assets() if name.endswith(".js") and name not in LOADED_LATER)
+    return "\n".join(f'<link rel="modulepreload" href="{ROOT}{name}">' for name in names)
 
 
 @cache

@@ -33,7 +33,7 @@ from toolglot.core.events import (
 )
 from toolglot.core.options import make_options
 from toolglot.gateway.storage import describe_record
-from toolglot.gateway.telemetry.trace import REASONING, TEXT
+from toolglot.gateway.telemetry.trace import REASONING, TEXT, StoredTrace
 from toolglot.store.interface import RecordRow
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import Wire
@@ -49,12 +49,6 @@ SUMMARY: Final = (
     *("duration", "finish", "usage", "error", "outcome", "attempts", "prompt_bytes", "stable_bytes", "unstable_at"),
     *("replay_of", "read_as", "arms"),
 )
-
-
-class RecordedTrace(msgspec.Struct):
-    upstream: list[tuple[int, str, int, int]] = []
-    client: list[tuple[int, int]] = []
-    attempts: list[int] = []
 
 
 def summarize(row: RecordRow) -> dict[str, object]:
@@ -76,22 +70,25 @@ def describe_turn(row: RecordRow, settings: Settings) -> dict[str, object]:
     wire = all_wires().get(row.wire)
     conversation = decode_conversation(wire, row.bodies.get("request", b""), row.model)
     sent = list_sent(bodies)
+    events = list(decode_answer(wire, bodies.get("answer", ""), trace.client, stream=bool(record["stream"])))
+    if record["mode"] == "relay":  # its bytes passed unread: the client got what the model wrote
+        bodies.setdefault("model", "".join(str(event["text"]) for event in events if event["kind"] == "text"))
     return turn | {
         "request": bodies.get("request", ""),
         "answer": bodies.get("answer", ""),
         "reasoning": bodies.get("reasoning", ""),
         "attempts": list(list_attempts(bodies, sent, trace, read_with(conversation, record, settings))),
-        "events": list(decode_answer(wire, bodies.get("answer", ""), trace.client, stream=bool(record["stream"]))),
+        "events": events,
         "pieces": trace.upstream,
         "tools": [tool.name for tool in conversation.tools],
     }
 
 
-def read_trace(data: bytes) -> RecordedTrace:
+def read_trace(data: bytes) -> StoredTrace:
     try:
-        return msgspec.json.decode(data, type=RecordedTrace)
+        return msgspec.json.decode(data, type=StoredTrace)
     except msgspec.DecodeError:
-        return RecordedTrace()
+        return StoredTrace()
 
 
 def decode_conversation(wire: Wire | None, body: bytes, model: str) -> Conversation:
@@ -146,7 +143,7 @@ def list_sent(bodies: Mapping[str, str]) -> list[str]:
 
 
 def list_attempts(
-    bodies: Mapping[str, str], sent: Sequence[str], trace: RecordedTrace, read: Callable[[str], list[Segment]]
+    bodies: Mapping[str, str], sent: Sequence[str], trace: StoredTrace, read: Callable[[str], list[Segment]]
 ) -> Iterator[dict[str, object]]:
     """The attempts of a turn: what was sent, what of it is feedback, and what the model wrote."""
     number = max(len(sent), len(trace.attempts) + 1)
@@ -164,12 +161,12 @@ def list_attempts(
         }
 
 
-def divide(text: str, trace: RecordedTrace, kind: str, number: int) -> list[str]:
+def divide(text: str, trace: StoredTrace, kind: str, number: int) -> list[str]:
     """The part of a text that belongs to each attempt."""
     sizes = [0] * number
-    for _, piece_kind, size, attempt in trace.upstream:
-        if piece_kind == kind and attempt < number:
-            sizes[attempt] += size
+    for piece in trace.upstream:
+        if piece.kind == kind and piece.attempt < number:
+            sizes[piece.attempt] += piece.size
     texts, at = [], 0
     for size in sizes[:-1]:
         texts.append(text[at : at + size])

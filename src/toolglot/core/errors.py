@@ -3,14 +3,15 @@
     ToolglotError
     ├── ClientError                    the request is wrong                                  400
     │   ├── ToolSchemaError            a tool definition cannot be used
-    │   ├── UsageError                 an unknown option or argument
+    │   ├── UsageError                 an option, argument or setting that cannot be used
     │   ├── RequestError               a request that cannot be served
     │   │   └── ToolResultsError       a tool result that lacks a field
     │   ├── AuthenticationError        missing or unknown API key                            401
     │   ├── OriginError                possibly a cross-site request                         403
     │   ├── ForbiddenError             the key's scope or a setting does not allow it        403
     │   ├── UnknownModelError          no upstream serves the model                          404
-    │   ├── UnknownPathError           a path or method that is not served                   404
+    │   ├── UnknownPathError           a path that is not served                             404
+    │   │   └── MethodError            a method that its path does not take                  405
     │   ├── RequestSizeError           the body exceeds the limit                            413
     │   ├── HeaderSizeError            the header section exceeds the limit                  431
     │   └── RateLimitError             the key has used up its requests per minute           429
@@ -25,20 +26,41 @@
 
 The branch says who is at fault. Each error has an HTTP status, a stable code for programs and a message that is safe to
 show. Text written by a model never raises: what cannot be read is returned as text or as a rejected call.
+
+``error_guide`` has the cause, the next step and an example for each code, and makes the text that clients are shown.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class UpstreamPlace(NamedTuple):
+    """An upstream as it is named in messages: ``address`` is its base URL without secrets."""
+
+    name: str
+    address: str
+
+    def __str__(self) -> str:
+        return f"upstream {self.name!r} at {self.address}"
+
 
 class ToolglotError(Exception):
-    """Base of every error that toolglot raises deliberately."""
+    """Base of every error that toolglot raises deliberately.
+
+    ``message`` says what failed. ``step`` replaces the next step of the guide, if this error has a more precise one.
+    ``explanation``, if it is set, is the whole text for the client.
+    """
 
     status = 500
     code = "internal_error"
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, *, step: str = "") -> None:
         super().__init__(message)
         self.message = message
+        self.step = step
+        self.explanation = ""
 
 
 class ClientError(ToolglotError):
@@ -61,7 +83,9 @@ class ToolSchemaError(ClientError):
 
 
 class UsageError(ClientError):
-    """An unknown option or argument."""
+    """An option, argument or setting that cannot be used. Clients of a gateway never see this error."""
+
+    code = "invalid_usage"
 
 
 class RequestError(ClientError):
@@ -107,10 +131,21 @@ class UnknownModelError(ClientError):
 
 
 class UnknownPathError(ClientError):
-    """A path or method that is not served."""
+    """A path that is not served."""
 
     status = 404
     code = "unknown_path"
+
+
+class MethodError(UnknownPathError):
+    """A method that its path does not take; ``allowed`` are those that it takes."""
+
+    status = 405
+    code = "method_not_allowed"
+
+    def __init__(self, message: str, allowed: Sequence[str]) -> None:
+        super().__init__(message)
+        self.allowed = tuple(allowed)
 
 
 class RequestSizeError(ClientError):
@@ -139,10 +174,13 @@ class RateLimitError(ClientError):
 
 
 class UpstreamError(ToolglotError):
-    """The upstream failed."""
+    """The upstream failed; ``place`` names it, once it is known."""
 
     status = 502
     code = "upstream_failed"
+    place: UpstreamPlace | None = None
+    entry = ""
+    """The code of the entry in the guide, where the code of the error is the upstream's own."""
 
 
 class UpstreamResponseError(UpstreamError):

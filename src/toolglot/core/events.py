@@ -144,10 +144,11 @@ class Finished(Struct, frozen=True):
 
 
 class Failed(Struct, frozen=True):
-    """The answer was aborted by an error."""
+    """The answer was aborted by an error. ``explanation``, if it is set, is the whole text for the client."""
 
     kind: str
     message: str
+    explanation: str = ""
 
 
 class ProviderEvent(Struct, frozen=True):

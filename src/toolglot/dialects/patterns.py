@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Final, TypeAlias
 
+from toolglot.core.uncached_regex import compile_uncached
 from toolglot.dialects.mark_templates import TOKEN, Node, join_nodes, make_nodes, outline_regex, prefix_regex
 
 
@@ -239,17 +240,19 @@ def _split(template: str) -> tuple[tuple[str, ...], str]:
 
 @lru_cache(maxsize=1024)
 def _compile_full(template: str) -> re.Pattern[str]:
-    return re.compile(join_nodes(make_nodes(template, True)))
+    return compile_uncached(join_nodes(make_nodes(template, True)))
 
 
 @lru_cache(maxsize=1024)
 def _compile_unnamed(templates: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(join_nodes(make_nodes(template, False)) for template in templates))
+    return compile_uncached("|".join(join_nodes(make_nodes(template, False)) for template in templates))
 
 
 @lru_cache(maxsize=1024)
 def _compile_prefixes(templates: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(prefix_regex([make_nodes(template, False) for template in templates])) if templates else _NEVER
+    if not templates:
+        return _NEVER
+    return compile_uncached(prefix_regex([make_nodes(template, False) for template in templates]))
 
 
 @lru_cache(maxsize=1024)
@@ -282,11 +285,11 @@ class _MarkGroup:
             return None
         marks = [make_nodes(spelling, False) for spelling in self.spellings]
         # an empty group after each mark identifies it without hiding its first characters from the regex engine
-        self.full = re.compile("|".join(f"{join_nodes(nodes)}()" for nodes in marks))
+        self.full = compile_uncached("|".join(f"{join_nodes(nodes)}()" for nodes in marks))
         return self.full
 
     def compile_prefixes(self) -> re.Pattern[str]:
-        self.prefixes = re.compile(prefix_regex([make_nodes(spelling, False) for spelling in self.spellings]))
+        self.prefixes = compile_uncached(prefix_regex([make_nodes(spelling, False) for spelling in self.spellings]))
         return self.prefixes
 
 
@@ -373,7 +376,7 @@ def _outline_behind(spellings: tuple[str, ...], depth: int) -> str:
 def compile_stops(stops: Mapping[str, str]) -> re.Pattern[str]:
     """Compile one regex for characters that count only before certain text; text without any is skipped fast."""
     conditions = "|".join(f"(?<={re.escape(head)}){following}" for head, following in stops.items())
-    return re.compile(f"[{re.escape(''.join(stops))}](?:{conditions})")
+    return compile_uncached(f"[{re.escape(''.join(stops))}](?:{conditions})")
 
 
 class _Everything(frozenset[str]):

@@ -48,9 +48,9 @@ from toolglot.gateway.outcomes import (
     NO_TEXT,
     TOO_LARGE,
     describe_rejection,
+    explain_to_client,
     has_text_after_call,
     is_answer,
-    redact_failure,
 )
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
@@ -409,8 +409,8 @@ class Delivery:
         self.emit_failure(event, out)
 
     def emit_failure(self, event: Failed, out: list[Event]) -> None:
-        """Emit and record the failure without secrets, which upstreams repeat in their errors."""
-        failure = redact_failure(event, self.plan.secrets)
+        """Emit and record the failure as the client gets it."""
+        failure = explain_to_client(event, self.plan.place, self.plan.secrets)
         self.recorder.observe(failure)
         out.append(failure)
 

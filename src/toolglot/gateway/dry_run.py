@@ -41,7 +41,7 @@ class DryRun:
             return
         recorder = self.delivery.recorder
         try:
-            events = read()
+            events = list(read())
             recorder.keep_model_text(events)
             recorder.keep_delivered(self.delivery.deliver(events))
         except Exception:

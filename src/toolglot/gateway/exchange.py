@@ -35,7 +35,7 @@ from toolglot.gateway import request_encoding
 from toolglot.gateway.capabilities.learned import LearnedFailure
 from toolglot.gateway.capabilities.profiles import REASONING_MISSING
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
-from toolglot.gateway.outcomes import UNFINISHED, describe_failure, redact_failure
+from toolglot.gateway.outcomes import UNFINISHED, make_error, redact_failure
 from toolglot.gateway.prompt_stability import remove_volatile_lines
 from toolglot.gateway.recovery.attempts import Recovery, Step
 from toolglot.gateway.recovery.unparsed_calls import read_failure
@@ -252,7 +252,7 @@ class Exchange(Struct, eq=False):
         """A response failed while it was read. Raises the failure if the client has received nothing of it and the
         request can fall back to text."""
         event, chat = redact_failure(event, self.secrets), self.upstream_wire.chat
-        error = chat.restore_error(event) if chat is not None else describe_failure(event)
+        error = chat.restore_error(event) if chat is not None else make_error(event)
         if not sent and self.may_ask_again(error):
             raise error
         self.commit()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from toolglot.core.errors import ToolglotError, UpstreamError
+from toolglot.core.error_guide import explain_failure
+from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamPlace
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -42,15 +43,30 @@ UNFINISHED: Final = "upstream_closed"
 """The error code with which decoders of all wires report a response without a finish."""
 
 
-def describe_failure(event: Failed) -> ToolglotError:
+def make_error(event: Failed) -> ToolglotError:
+    """The error of a failed answer."""
     error = UpstreamError(event.message)
     error.code = event.kind
     return error
 
 
+def make_explained_error(event: Failed) -> ToolglotError:
+    """The error of a failed answer whose text is already the client's (``explain_to_client``)."""
+    error = make_error(event)
+    error.explanation = event.message
+    return error
+
+
 def redact_failure(failure: Failed, secrets: Iterable[str]) -> Failed:
     """The failure without secrets: upstreams repeat API keys in their errors."""
-    return Failed(redact_code(failure.kind, secrets) or UpstreamError.code, redact(failure.message, secrets))
+    kind = redact_code(failure.kind, secrets) or UpstreamError.code
+    return Failed(kind, redact(failure.message, secrets), redact(failure.explanation, secrets))
+
+
+def explain_to_client(failure: Failed, place: UpstreamPlace | None, secrets: Iterable[str]) -> Failed:
+    """The failure as the client gets it: without secrets, with its upstream and the next step."""
+    redacted = redact_failure(failure, secrets)
+    return Failed(redacted.kind, explain_failure(redacted, place))
 
 
 def find_emptiness(events: Sequence[Event], successes: Sequence[str]) -> Failed | None:

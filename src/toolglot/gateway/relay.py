@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from toolglot.core.error_guide import explain
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import (
     CallArguments,
@@ -23,7 +24,7 @@ from toolglot.core.events import (
 )
 from toolglot.core.redaction import redact
 from toolglot.gateway.exchange import Exchange
-from toolglot.gateway.outcomes import EMPTY, UNFINISHED, is_content, redact_failure
+from toolglot.gateway.outcomes import EMPTY, UNFINISHED, explain_to_client, is_content
 from toolglot.gateway.response_pipeline import keep_for_reference, make_identity, open_dry_run
 from toolglot.wires.protocol import ResponseDecoder, ResponseEncoder
 from toolglot.wires.sse import BLANK_LINES, BOM, complete_event, find_end, join_line_ends, split_events
@@ -130,23 +131,23 @@ class RelayedStream:
     def filter_events(self, data: bytes) -> bytes:
         """What may pass of these events: all up to the end of the response, or a failure in its place.
 
-        Of a response with content at most the last events need decoding; all others are searched in one go.
+        Of a response with content at most the last events need decoding; they and all others are searched in one go.
         """
         out: list[bytes] = []
         (events, end), at = split_events(data, self.lines), 0
         while at < len(events) and not (self.has_content or self.over):
             self.filter_event(events[at] + end, out)
             at += 1
-        for plain in (events[at:], events[at:-LAST]):
-            joined = end.join(plain) + end
-            if plain and not self.over and not self.search(joined) and self.has_common(plain):
+        last = max(at, len(events) - LAST)
+        for group in (events[at:last], events[last:]):
+            joined = end.join(group) + end
+            if group and not self.over and not self.search(joined) and self.has_common(group):
                 out.append(joined)
-                at += len(plain)
-                break
-        for event in events[at:]:
-            if self.over:
-                break
-            self.filter_event(event + end, out)
+                continue
+            for event in group:
+                if self.over:
+                    break
+                self.filter_event(event + end, out)
         return b"".join(out)
 
     def has_common(self, events: list[bytes]) -> bool:
@@ -210,7 +211,7 @@ class RelayedStream:
     def encode_failure(self, failure: Failed) -> bytes:
         """Encode a failure in the client's wire, without secrets."""
         self.over = True
-        failure = redact_failure(failure, self.exchange.secrets)
+        failure = explain_to_client(failure, self.exchange.route.upstream.place, self.exchange.secrets)
         self.exchange.recorder.error = self.exchange.recorder.error or failure.kind
         return self.interject(failure)
 
@@ -219,7 +220,7 @@ class RelayedStream:
         return self.end(Failed(UNFINISHED, CUT))
 
     def fail(self, error: ToolglotError) -> bytes:
-        return self.end(Failed(error.code, error.message))
+        return self.end(Failed(error.code, error.message, explain(error)))
 
     def end(self, failure: Failed) -> bytes:
         """The last bytes: an event that only lacks its delimiter, and the failure unless the response has ended."""

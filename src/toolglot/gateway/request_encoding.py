@@ -13,7 +13,13 @@ from toolglot.clients.xml.session import XmlSession
 from toolglot.config.rollout import EDITING, RECOVERY
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolChoice
 from toolglot.gateway.capabilities.constraints import constrain
-from toolglot.gateway.capabilities.profiles import REASONING_RETURNED, SIGNED_CALLS, STREAM_ONLY, Rule
+from toolglot.gateway.capabilities.profiles import (
+    NEEDS_EXAMPLES,
+    REASONING_RETURNED,
+    SIGNED_CALLS,
+    STREAM_ONLY,
+    Rule,
+)
 from toolglot.gateway.capabilities.workarounds import adapt_reasoning, restrict_tools
 from toolglot.gateway.prompt_stability import (
     SMALL_PROMPT,
@@ -169,6 +175,8 @@ def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedCo
     route = exchange.route
     if route.upstream.coached:
         return render_for_small_model(conversation, route.dialect)
+    if route.rule is not None and NEEDS_EXAMPLES in route.rule.quirks:
+        return render_for_small_model(conversation, route.dialect, several_steps=True)
     prompted = render_as_text(conversation, route.dialect, parallel=route.parallel)
     if conversation.choice.mode != "required":
         return prompted

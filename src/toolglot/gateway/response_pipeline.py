@@ -41,7 +41,7 @@ from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.delivery_plan import DeliveryPlan, EventDelivery
 from toolglot.gateway.dry_run import DryRun
 from toolglot.gateway.exchange import Exchange, Prepared, prepare
-from toolglot.gateway.outcomes import describe_failure, find_emptiness, redact_failure
+from toolglot.gateway.outcomes import explain_to_client, find_emptiness, make_explained_error
 from toolglot.gateway.recovery.attempts import Recovery
 from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
 from toolglot.gateway.routing import NATIVE, RELAY, Route, takes_one_call
@@ -144,7 +144,7 @@ def _complete(exchange: Exchange, delivered: list[Event]) -> list[Event]:
     for step in open_steps(exchange, streamed=False):
         delivered = step.feed(delivered)
     if delivered and isinstance(delivered[-1], Failed):
-        raise describe_failure(delivered[-1])
+        raise make_explained_error(delivered[-1])
     return _drop_unfinished(delivered)
 
 
@@ -160,7 +160,11 @@ def deliver_whole(delivery: EventDelivery, events: Sequence[Event]) -> list[Even
         recorder.discard_calls()
         recorder.notes.append("the answer could not be read and is left as it is")
         plain = DeliveryPlan(
-            names=plan.names, break_character=plan.break_character, streamed=False, secrets=plan.secrets
+            names=plan.names,
+            break_character=plan.break_character,
+            streamed=False,
+            secrets=plan.secrets,
+            place=plan.place,
         )
         return Delivery(None, recorder, plain).deliver(events)
 
@@ -170,7 +174,7 @@ def _relay_whole(exchange: Exchange, body: bytes) -> bytes:
     events = exchange.upstream_wire.decode_response(body, exchange.new_call_id).events
     failure = find_emptiness(events, exchange.wire.success_reasons)
     if failure is not None:
-        raise describe_failure(redact_failure(failure, exchange.secrets))
+        raise make_explained_error(explain_to_client(failure, exchange.route.upstream.place, exchange.secrets))
     exchange.remaining_events = lambda: events
     if dry_run := open_dry_run(exchange, streamed=False):
         dry_run.observe(events)
@@ -302,6 +306,7 @@ def _make_plan(exchange: Exchange, route: Route, dry_run: bool, streamed: bool) 
         single=takes_one_call(asked, exchange.settings) if route.client else route.single,
         streamed=streamed and not exchange.wire.sends_whole_calls and not holds,
         secrets=exchange.secrets,
+        place=route.upstream.place,
         native=route.tool_mode is NATIVE,
         on_failure=exchange.check_failure if may_ask_again and not dry_run else None,
         successes=exchange.wire.success_reasons,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from toolglot.core.error_guide import explain
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import Event, Failed, Finished
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.exchange import Exchange
-from toolglot.gateway.outcomes import describe_failure
+from toolglot.gateway.outcomes import make_explained_error
 from toolglot.gateway.passthrough import Passthrough
 from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
 from toolglot.gateway.relay import RelayedStream
@@ -127,7 +128,7 @@ class TranslatedStream:
         exchange = self.exchange
         delivered = self.deliver(exchange.upstream_wire.decode_response(body, exchange.new_call_id).events)
         if delivered and isinstance(delivered[-1], Failed):
-            raise describe_failure(delivered[-1])
+            raise make_explained_error(delivered[-1])
         return escape_line_breaks(self.encoder.write(delivered))
 
     def fail(self, error: ToolglotError) -> bytes:
@@ -137,7 +138,8 @@ class TranslatedStream:
         if self.exchange.recovery is not None:
             self.exchange.recovery.closed = True
         *events, last = self.decoder.close()
-        delivered = self.deliver([*events, last if isinstance(last, Finished) else Failed(error.code, error.message)])
+        failure = Failed(error.code, error.message, explain(error))
+        delivered = self.deliver([*events, last if isinstance(last, Finished) else failure])
         return escape_line_breaks(self.encoder.write([*self.end_passthrough(), *delivered]))
 
     def heartbeat(self) -> bytes:

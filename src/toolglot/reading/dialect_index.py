@@ -36,8 +36,9 @@ COMMAND: Header = "{command}"
 _MAX_NAME = 160
 """The longest name that the placeholders for names match."""
 
-_ROUGH_USES = 4
-"""How many answers with the same tools are read before compiling expressions for these tools pays off."""
+_ROUGH_USES = 8
+"""How many answers with the same tools are read before compiling expressions for these tools pays off. One request may
+count several times: its examples are proved by reading them, and recovery reads further answers."""
 _ANYTHING = re.compile(r"(?=\S)")
 _NEAR, _FAR = 2, 4
 """How many characters after the first one are checked to rule out a mark."""
@@ -159,7 +160,7 @@ class DialectIndex:
                     self._by_header.setdefault(header, []).append((dialect, call))
         self._inside: dict[Wrap | None, Openings[Header]] = {}
         self._closing: dict[Wrap | None, MarkChoice] = {}
-        self._compile_once = lru_cache(maxsize=256)(self._compile_marks)
+        self._compile_once = lru_cache(maxsize=64)(self._compile_marks)
         self._uses = lru_cache(maxsize=256)(lambda tools, unknown: count(1))
         self.commitment = lru_cache(maxsize=1024)(self._find_commitment)
         self.select = lru_cache(maxsize=4096)(self._select)

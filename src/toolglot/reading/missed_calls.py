@@ -17,6 +17,7 @@ from html import unescape
 from itertools import islice
 
 from toolglot.core.schema.toolset import CompiledTool, CompiledTools
+from toolglot.core.uncached_regex import compile_uncached
 from toolglot.dialects.event_buffer import TAIL_SIZE
 from toolglot.reading.example_detection import announces_example
 
@@ -81,7 +82,7 @@ def _compile_names(names: tuple[str, ...]) -> re.Pattern[str]:
     """The names of tools, perhaps with a version behind them."""
     any_name = "|".join(map(re.escape, sorted(names, key=len, reverse=True))) or r"(?!)"
     before, behind = r"(?:(?<![\w-])|(?<=<tool_call))", r"(?:[_-]?v?\d{1,2})?(?![\w-])"
-    return re.compile(rf"{before}(?P<name>{any_name}){behind}", re.IGNORECASE)
+    return compile_uncached(rf"{before}(?P<name>{any_name}){behind}", re.IGNORECASE)
 
 
 def _find_similar(name: str, tools: CompiledTools) -> CompiledTool | None:
@@ -124,4 +125,4 @@ def _find_first_line(text: str, line: int) -> int:
 @lru_cache(maxsize=256)
 def _compile_keys(keys: Iterable[str]) -> re.Pattern[str]:
     any_key = "|".join(map(re.escape, keys)) or r"(?!)"
-    return re.compile(rf"(?<!\w)(?:{any_key}){_SIGN}")
+    return compile_uncached(rf"(?<!\w)(?:{any_key}){_SIGN}")

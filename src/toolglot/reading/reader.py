@@ -29,16 +29,16 @@ from toolglot.core.options import Options, check_dialect, check_names, check_typ
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations
 from toolglot.core.schema.toolset import CompiledTools, compile_declared
 from toolglot.dialects.partial_call import AnswerState
-from toolglot.dialects.records import all_dialects
 from toolglot.reading.dialect_index import DialectIndex
 from toolglot.reading.missed_calls import ends_with_call
+from toolglot.reading.plugins import known_dialects
 from toolglot.reading.state_machine import StateMachine
 
 
 @cache
 def dialect_index() -> DialectIndex:
     """The index of all dialects, compiled once."""
-    return DialectIndex(all_dialects())
+    return DialectIndex(known_dialects())
 
 
 class ReadOptions(TypedDict, total=False):

@@ -25,6 +25,9 @@ from toolglot.gateway.mounting import HttpRequest
 from toolglot.gateway.telemetry.metrics import Metrics
 
 MINUTE: Final = 60.0
+WRONG_KEY: Final = "The API key that was presented is not a client key of this gateway."
+QUEUE_IS_FULL: Final = "Too many requests are waiting for the gateway."
+NO_KEY: Final = "An API key of this gateway is needed, and none was presented."
 RETRY_SECONDS: Final = 5
 """The Retry-After of a request that was refused for lack of a slot."""
 RATE_LIMIT: Final = "rate_limit"
@@ -46,7 +49,7 @@ class Access:
             check_origin(given("host", ""), given("origin", ""), given("sec-fetch-site", ""))
             return NO_OWNER
         if not self.keys.admit(request.key):
-            raise AuthenticationError("No valid API key was presented." if request.key else "An API key is needed.")
+            raise AuthenticationError(WRONG_KEY if request.key else NO_KEY)
         return owner_of(request.key)
 
     def check_origin(self, request: HttpRequest) -> None:
@@ -77,8 +80,8 @@ def check_origin(host: str, origin: str, site: str) -> None:
         foreign |= bool(address) and not is_loopback(named)
     if foreign:
         raise OriginError(
-            "This gateway has no client keys, so it serves only requests to a loopback address such as 127.0.0.1,"
-            " and none from web pages of other sites. Make a key with 'toolglot key' to allow others."
+            "This gateway has no client keys, so it serves only requests to a loopback address, and none from web pages"
+            " of other sites."
         )
 
 
@@ -120,7 +123,7 @@ class Admission:
             return
         limits, loop = self._limits, asyncio.get_running_loop()
         if len(self._queue) >= limits.queued_requests:
-            raise self._refuse(QUEUE_FULL, OverloadError("Too many requests are waiting here.", RETRY_SECONDS))
+            raise self._refuse(QUEUE_FULL, OverloadError(QUEUE_IS_FULL, RETRY_SECONDS))
         slot: asyncio.Future[bool] = loop.create_future()
         self._queue[slot] = None
         self._queued.total += 1

@@ -15,18 +15,19 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from secrets import token_hex
 from time import monotonic, time
-from typing import Any
 
 import msgspec
 
 import toolglot
 from toolglot.config import ClientKeys, Settings, Upstream
 from toolglot.config.keys import REFUSED_OWNER
+from toolglot.config.upstream_errors import KEY_STATUSES
 from toolglot.core import offload
 from toolglot.core.errors import (
     AuthenticationError,
     ClientError,
     InternalError,
+    MethodError,
     OverloadError,
     RateLimitError,
     RequestError,
@@ -47,6 +48,7 @@ from toolglot.gateway.sessions.ttl_store import Lookup
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
 from toolglot.server.admission import Access, Admission
 from toolglot.server.http_request import JSON_TYPE, Request, Response
+from toolglot.server.models import Models
 from toolglot.server.queries import Queries
 from toolglot.server.replay import replay
 from toolglot.server.responder import REQUEST_ID, Responder
@@ -60,7 +62,8 @@ from toolglot.wires import all_wires, client_wires, openai_chat
 from toolglot.wires.json_fields import find_field
 from toolglot.wires.protocol import ExtraEndpoint, Wire
 
-INTERNAL_ERROR = "Something went wrong here; the log knows more."
+INTERNAL_ERROR = "Something went wrong in the gateway."
+TOO_DEEP = "let the operator check that the upstream is right; no model answers like this."
 TOKEN_LENGTH = 24
 TOKENS_AT_ONCE = 256
 DOUBLED_PREFIX = re.compile(r"^(?:/v1)+(?=/(?:v1|v1beta|api)/)")
@@ -77,6 +80,7 @@ FLUSH_SECONDS = 5.0
 LOG = logging.getLogger("toolglot.server")
 DEFAULT_WIRE = all_wires()[openai_chat.WIRE.name]
 Answer = Callable[[Request], Awaitable[Response | None]]
+Reopen = Callable[[], Awaitable[Exchange]]
 
 
 class Gateway:
@@ -107,8 +111,10 @@ class Gateway:
         self.context = GatewayContext(settings, self.source, self.capabilities, secret)
         index = ChatIndex(store, self.source.now, self.source.token)
         self.chats = ChatClient(settings, self.pool, index, self.source, self.upstream_headers)
+        self.models = Models(settings, self.pool, self.chats, self.upstream_headers)
         self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=True)
         self.draining = False
+        self.api_descriptions: dict[bool, bytes] = {}
         self.queries = Queries(telemetry.writer, self.access.visible_owner)
         self.queries.delete_chats = self.chats.delete_chats
         self.mounted = mount(self.describe_interface()) if mount is not None else None
@@ -135,20 +141,23 @@ class Gateway:
             for extra in wire.extra_endpoints:
                 router.add(extra.method, extra.path, (self.require_key(partial(self.answer_extra, extra)), wire))
         for prefix in ("/v1", ""):
-            router.add("GET", f"{prefix}/models", (self.require_key(self.list_models), DEFAULT_WIRE))
-            router.add("GET", prefix + "/models/{name:.+}", (self.require_key(self.show_model), DEFAULT_WIRE))
+            router.add("GET", f"{prefix}/models", (self.require_key(self.models.list_models), DEFAULT_WIRE))
+            router.add("GET", prefix + "/models/{name:.+}", (self.require_key(self.models.show_model), DEFAULT_WIRE))
         for method, path, answer in self.queries.routes():
             router.add(method, path, (self.require_key(answer), DEFAULT_WIRE))
         for method, path, handler in self.mounted.routes() if self.mounted is not None else ():
             router.add(method, path, (handler, DEFAULT_WIRE))
+        router.add("GET", "/openapi.json", (self.require_origin(self.show_api), DEFAULT_WIRE))
         router.add("GET", "/metrics", (self.require_key(self.show_metrics), DEFAULT_WIRE))
         for path in ("/", "/health", "/health/liveliness", "/health/liveness"):
             router.add("GET", path, (self.require_origin(self.show_health), DEFAULT_WIRE))
         router.add("GET", "/health/readiness", (self.require_origin(self.show_readiness), DEFAULT_WIRE))
-        router.add("HEAD", "{path:.*}", (self.require_origin(self.show_health), DEFAULT_WIRE))
+        for path, wire in {path: wire for _, path, (_, wire) in router.list_routes()}.items():
+            router.add(ANY_METHOD, path, (self.require_key(self.refuse_method), wire))
         for wire in client_wires().values():
             if wire.own_prefix:
                 router.add(ANY_METHOD, wire.own_prefix + "/{path:.*}", (self.require_key(self.refuse_path), wire))
+        router.add("HEAD", "{path:.*}", (self.require_origin(self.show_health), DEFAULT_WIRE))
         router.add(ANY_METHOD, "{path:.*}", (self.require_key(self.refuse_path), DEFAULT_WIRE))
         return router
 
@@ -206,8 +215,12 @@ class Gateway:
             headers |= error.headers
         if isinstance(error, (OverloadError, RateLimitError)):
             headers["retry-after"] = str(error.retry_after)
+        if isinstance(error, MethodError):
+            headers["allow"] = ", ".join(error.allowed)
         if isinstance(error, AuthenticationError):
             headers["www-authenticate"] = "Bearer"
+        if error.status in KEY_STATUSES:  # no retry makes a key right, and agents retry for minutes
+            headers["x-should-retry"] = "false"
         return Response(wire.encode_error(error), error.status, headers)
 
     def require_key(self, answer: Answer) -> Answer:
@@ -247,10 +260,11 @@ class Gateway:
                 self.telemetry.body(recorder, "request", body)
             mode = request.headers.get("x-toolglot-mode", "")
             exchange = await self.open_exchange(wire, body, request, recorder, mode)
+            reopen = partial(self.open_exchange, wire, body, request, recorder, mode) if self.models.switches else None
             body = b""
             if exchange.streamed:
                 self.telemetry.stream(recorder)
-            response = await self.answer_exchange(request, exchange)
+            response = await self.answer_or_switch(request, exchange, reopen)
             status = 200
             if response is not None:  # a slow client keeps its admission slot until it has read everything
                 request.send(response)
@@ -277,9 +291,21 @@ class Gateway:
                 self.admission.leave()
             self.telemetry.finish(recorder, status)
 
+    async def answer_or_switch(self, request: Request, exchange: Exchange, reopen: Reopen | None) -> Response | None:
+        """Answer with the only model of the upstream if it does not know the one that was asked for. ``reopen`` opens
+        the exchange again; None if that is not allowed."""
+        try:
+            return await self.answer_exchange(request, exchange)
+        except UpstreamResponseError as error:
+            if reopen is None or not await self.models.use_only_model(error, exchange, request):
+                raise
+        return await self.answer_exchange(request, await reopen())
+
     async def answer_exchange(self, request: Request, exchange: Exchange) -> Response | None:
         """Send the request upstream and the response to the client; retry with tools as text where that may help."""
-        responder = Responder(request, exchange, self.settings.server.heartbeat_seconds)
+        sent_client_key = bool(request.key) and not self.access.keys.required
+        heartbeat_seconds = self.settings.server.heartbeat_seconds
+        responder = Responder(request, exchange, heartbeat_seconds, sent_client_key=sent_client_key)
         try:
             while True:
                 try:
@@ -289,6 +315,7 @@ class Gateway:
                         exchange.recorder.notes.append(f"the model could not be asked again: {error.code}")
                         return responder.settle()
                     if not await offload.run(exchange.is_large, exchange.fall_back, error):
+                        await self.models.complete_error(error, exchange, request)
                         raise
                     responder.restart()
                     continue
@@ -304,7 +331,7 @@ class Gateway:
                 raise
             responder.fail(request.interruption)
         except RecursionError:
-            responder.fail(UpstreamError("The upstream's answer is nested too deeply."))
+            responder.fail(UpstreamError("The upstream's answer is nested too deeply.", step=TOO_DEEP))
         except Exception:
             LOG.exception("request %s failed", request.id)
             responder.fail(InternalError(INTERNAL_ERROR))
@@ -380,54 +407,11 @@ class Gateway:
 
     async def answer_extra(self, extra: ExtraEndpoint, request: Request) -> Response:
         body = await request.read()
-        models = [model["id"] for model in await self.collect_models(request)] if extra.needs_models else ()
+        models = [model["id"] for model in await self.models.collect(request)] if extra.needs_models else ()
         try:
             return Response(extra.answer(body, models))
         except RecursionError:
             raise depth_error(body) from None
-
-    # -- models --------------------------------------------------------------------------------------------------------
-
-    async def list_models(self, request: Request) -> Response:
-        return json_response({"object": "list", "data": await self.collect_models(request)})
-
-    async def show_model(self, request: Request) -> Response:
-        name = request.path_params["name"]
-        known = {model["id"]: model for model in await self.collect_models(request)}
-        if name not in known:
-            self.settings.model_for(name)
-            known[name] = describe_model(name, "toolglot")
-        return json_response(known[name])
-
-    async def collect_models(self, request: Request) -> list[dict[str, Any]]:
-        """The configured models and, for patterns such as ``*``, the matching models that the upstream lists."""
-        known: dict[str, dict[str, Any]] = {}
-        for model in self.settings.models:
-            if "*" not in model.name:
-                known[model.name] = describe_model(model.name, model.upstream)
-                continue
-            _, upstream = self.settings.model_for(model.name)
-            for listed in await self.fetch_models(upstream, request):
-                if model.match(listed["id"]) is not None:
-                    known.setdefault(listed["id"], listed)
-        return list(known.values())
-
-    async def fetch_models(self, upstream: Upstream, request: Request) -> list[dict[str, Any]]:
-        try:
-            if all_wires()[upstream.wire].chat is not None:
-                listed: Any = await self.chats.fetch_models(upstream, request.key)
-            else:
-                headers = self.upstream_headers(upstream, request.key, request.id)
-                async with self.pool.send("GET", upstream.endpoint("/models"), upstream, headers) as response:
-                    answer = msgspec.json.decode(await response.read())
-                listed = answer.get("data") if isinstance(answer, dict) else None
-        except (ToolglotError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return []
-        return [
-            {**describe_model(model["id"], upstream.name), **model}
-            for model in listed or ()
-            if isinstance(model, dict) and isinstance(model.get("id"), str)
-        ]
 
     # -- health and metrics --------------------------------------------------------------------------------------------
 
@@ -444,8 +428,23 @@ class Gateway:
         workers, own = self.telemetry.workers, self.telemetry.metrics
         return Response(render(own if workers is None else await workers.collect()), content_type=CONTENT_TYPE)
 
+    async def show_api(self, request: Request) -> Response:
+        """The description of the HTTP API. It needs no key: it names endpoints, neither models nor upstreams."""
+        required = self.access.keys.required
+        if required not in self.api_descriptions:
+            from toolglot.server.openapi import describe_api
+
+            routes = [(method, path, wire) for method, path, (_, wire) in self.router.list_routes()]
+            self.api_descriptions[required] = msgspec.json.encode(describe_api(routes, keys_required=required))
+        return Response(self.api_descriptions[required])
+
     async def refuse_path(self, request: Request) -> Response:
-        raise UnknownPathError(f"{request.method} {request.path[:200]} is not served here.")
+        raise UnknownPathError(f"{request.method[:20]} {request.path[:200]} is not served here.")
+
+    async def refuse_method(self, request: Request) -> Response:
+        allowed = self.router.list_methods(request.path)
+        message = f"{request.method[:20]} is not allowed for {request.path[:200]}; allowed are {', '.join(allowed)}."
+        raise MethodError(message, allowed)
 
 
 class TokenSource:
@@ -503,10 +502,6 @@ def note_error(recorder: RequestRecorder, error: ToolglotError, wire: Wire) -> i
 def depth_error(body: bytes) -> RequestError:
     where = find_field(body)
     return RequestError(f"{where or 'The request'} is nested too deeply.", where)
-
-
-def describe_model(name: str, owner: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": owner}
 
 
 def json_response(value: object, status: int = 200) -> Response:

@@ -88,8 +88,33 @@ async def listening(
     slot: WorkerSlot | None = None,
     problems: KnownProblems | None = None,
 ) -> AsyncIterator[str]:
-    """Serve within the context; yields the address. ``mount`` makes a part with its own paths, such as the console;
-    ``problems`` explain errors of upstreams."""
+    """Serve within the context, in the running event loop.
+
+    Parameters: ``settings`` as ``toolglot.config.load`` returns them; port 0 takes a free port. ``mount`` makes a part
+    with its own paths, such as the console; ``slot`` is that of a worker process; ``problems`` explain errors of
+    upstreams. Yields: the address, without ``/v1``. Raises: UsageError if the port cannot be opened, or is open to
+    others without client keys; StoreError. When the context ends, open streams are finished first
+    (``server.drain_seconds``).
+    """
+    server = settings.server
+    async with open_gateway(settings, mount, slot, problems) as gateway:
+        listener = Listener(gateway, settings.limits.body_bytes, settings.limits.header_bytes)
+        try:
+            check_binding(settings, keys_needed=gateway.access.keys.required)
+            yield await listener.open(server.host, server.port, shared=server.workers > 1)
+        finally:
+            gateway.draining = True
+            await listener.close(server.drain_seconds)
+
+
+@asynccontextmanager
+async def open_gateway(
+    settings: Settings,
+    mount: Mount | None = None,
+    slot: WorkerSlot | None = None,
+    problems: KnownProblems | None = None,
+) -> AsyncIterator[Gateway]:
+    """The gateway without a port: opens the store and, at the end, closes it and the connections to upstreams."""
     secrets = [secret for upstream in settings.upstreams for secret in upstream.secrets]
     telemetry = Telemetry(log_bodies=settings.server.log_bodies, known_secrets=secrets)
     if slot is not None:
@@ -101,15 +126,11 @@ async def listening(
         telemetry.writer = RecordWriter(store, telemetry.metrics, settings.store, secrets)
     elif not settings.store.url.is_none:
         LOG.info("server.state_dir is 'none', so there is no store: records and sessions are not kept")
-    gateway, server = Gateway(settings, telemetry, mount=mount, problems=problems), settings.server
-    listener = Listener(gateway, settings.limits.body_bytes, settings.limits.header_bytes)
+    gateway = Gateway(settings, telemetry, mount=mount, problems=problems)
     try:
         await gateway.start()
-        check_binding(settings, keys_needed=gateway.access.keys.required)
-        yield await listener.open(server.host, server.port, shared=server.workers > 1)
+        yield gateway
     finally:
-        gateway.draining = True
-        await listener.close(server.drain_seconds)
         await gateway.close()
 
 

@@ -11,6 +11,7 @@ With client keys, a key sees only its own rows: those of others do not exist for
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -25,14 +26,15 @@ from toolglot.store.interface import OUTCOMES, Chat, RecordQuery, RecordRow, Ses
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 500
 MAX_TEXT: Final = 500
+PLAIN: Final = re.compile(rf"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{{0,{MAX_TEXT}}}")
+"""What a parameter can be: no store takes control characters and lone surrogates."""
 RECORD_FILTERS: Final = ("limit", "before", "model", "session", "outcome")
 SESSION_FILTERS: Final = ("limit", "before")
 KEY_PARAMETER: Final = "key"
 """Any request may present its client key as this parameter."""
-NO_STORE: Final = (
-    "This gateway has no store, so there are no records and sessions. Set store.url (TOOLGLOT_STORE_URL), and"
-    " server.state_dir if that is 'none'."
-)
+NO_STORE: Final = "This gateway has no store, so there are no records and sessions."
+SET_STORE: Final = "let the operator set store.url (TOOLGLOT_STORE_URL), and server.state_dir if that is 'none'."
+NO_ROW: Final = "take an id from the list: GET /v1/records or GET /v1/sessions."
 
 Handler = Callable[[Request], Awaitable[Response | None]]
 DeleteChats = Callable[[Sequence[Chat]], Awaitable[None]]
@@ -129,7 +131,7 @@ class Queries:
         """The store, with the records of all requests that have ended. Raises: UnknownPathError if there is no store,
         StoreError if it is unavailable."""
         if self.writer is None:
-            raise UnknownPathError(NO_STORE)
+            raise UnknownPathError(NO_STORE, step=SET_STORE)
         await self.writer.flush()
         if self.writer.problem:
             raise StoreError(f"The store is unavailable: {self.writer.problem}")
@@ -142,7 +144,7 @@ def read_parameters(query: Mapping[str, str], known: Sequence[str]) -> dict[str,
         if name not in (*known, KEY_PARAMETER):
             raise RequestError(f"Unknown parameter {name[:100]!a}; known are {', '.join(known)}.")
         if name != KEY_PARAMETER and not is_plain(value):
-            raise RequestError(f"{name} must be printable text of at most {MAX_TEXT} characters.", name)
+            raise RequestError(f"{name} must have at most {MAX_TEXT} characters, and no control characters.", name)
     return {name: value for name, value in query.items() if value and name != KEY_PARAMETER}
 
 
@@ -158,16 +160,16 @@ def read_id(request: Request) -> str:
     read_parameters(request.query, ())
     given = request.path_params["id"]
     if not is_plain(given):
-        raise UnknownPathError("There is nothing with that id.")
+        raise UnknownPathError("There is nothing with that id.", step=NO_ROW)
     return given
 
 
 def is_plain(text: str) -> bool:
-    return len(text) <= MAX_TEXT and text.isprintable()
+    return PLAIN.fullmatch(text) is not None
 
 
 def unknown(what: str, given: str) -> UnknownPathError:
-    return UnknownPathError(f"There is no {what} {given[:100]!r}.")
+    return UnknownPathError(f"There is no {what} {given[:100]!r}.", step=NO_ROW)
 
 
 def make_list(rows: Sequence[Row], limit: int, describe: Callable[[Row], dict[str, Any]]) -> dict[str, Any]:

@@ -70,6 +70,8 @@ async def replay(gateway: Gateway, asked: ReplayRequest) -> str:
             gateway.telemetry.body(recorder, "request", asked.body)
             context = replace(gateway.context, settings=settings)
             exchange = await gateway.open_exchange(wire, asked.body, request, recorder, asked.mode, context)
+            if exchange.streamed:
+                gateway.telemetry.stream(recorder)
             await gateway.answer_exchange(request, exchange)
             status = 200
     except ToolglotError as error:

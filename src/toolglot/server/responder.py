@@ -8,10 +8,11 @@ stream. One timer per stream sends heartbeats; a task per stream would cost more
 from __future__ import annotations
 
 import re
-from http import HTTPStatus
 
+from toolglot.config.upstream_errors import KEY_STATUSES, explain_refused_key
 from toolglot.core import offload
-from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseError
+from toolglot.core.error_guide import find_reference
+from toolglot.core.errors import AuthenticationError, ToolglotError, UpstreamError, UpstreamResponseError
 from toolglot.core.redaction import redact, redact_code
 from toolglot.gateway import response_pipeline as answers
 from toolglot.gateway.exchange import Exchange
@@ -25,9 +26,11 @@ FORWARDED_VALUE = re.compile(r"\d{1,12}(?:\.\d{1,6})?|\w{3}, \d\d \w{3} \d{4} \d
 FORWARDED_HEADERS = ("retry-after", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests")
 CONTEXT_EXCEEDED = re.compile(r"context[ _](?:size|length|window)|maximum context", re.IGNORECASE)
 """Found in the errors of servers for a request that exceeds the context window."""
+MOVED = "let the operator set base_url of the upstream to its new address; redirects are not followed."
+CONTEXT_CODE = "context_length_exceeded"
 MODEL_TOO_SMALL = (
-    ". This model is too small for such a request, as agents make them: start the gateway in front of a larger one"
-    " ('toolglot serve --base-url ...')."
+    "this model is too small for such a request, as agents make them; let the operator start the gateway in front of a"
+    " larger one ('toolglot serve --base-url ...')."
 )
 STREAM_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
@@ -35,7 +38,10 @@ STREAM_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 class Responder:
     """Answers one request. Its methods return the response, or None if it was already written to the client."""
 
-    def __init__(self, request: Request, exchange: Exchange, heartbeat_seconds: float) -> None:
+    def __init__(
+        self, request: Request, exchange: Exchange, heartbeat_seconds: float, *, sent_client_key: bool = False
+    ) -> None:
+        self.sent_client_key = sent_client_key
         self.request = request
         self.exchange = exchange
         self.recorder = exchange.recorder
@@ -48,7 +54,7 @@ class Responder:
 
     async def answer(self, response: UpstreamResponse) -> Response | None:
         if 300 <= response.status < 400:
-            raise UpstreamError(f"The upstream answered with status {response.status}: it may have moved.")
+            raise UpstreamError(f"The upstream answered with status {response.status}: it may have moved.", step=MOVED)
         if response.status >= 400:
             return await self.answer_refusal(self.decode_refusal(response, await response.read()))
         chat = self.exchange.upstream_wire.chat
@@ -91,11 +97,14 @@ class Responder:
     def redact_error(self, error: UpstreamResponseError) -> UpstreamResponseError:
         """The error without secrets, and with what this gateway knows about it."""
         upstream, secrets = self.exchange.route.upstream, self.exchange.secrets
-        if error.status == HTTPStatus.UNAUTHORIZED:
-            error.message = f"Upstream {upstream.name!r} refused the API key that it was sent: {error.message}"
+        error.place = upstream.place
+        known = find_reference(error.message) not in ("", AuthenticationError.code)  # by another toolglot behind it
+        if error.status in KEY_STATUSES and self.exchange.upstream_wire.chat is None and not known:
+            explain_refused_key(error, upstream, sent_client_key=self.sent_client_key)
         if CONTEXT_EXCEEDED.search(f"{error.kind} {error.message}"):
             self.recorder.notes.append("the request is larger than the context of the model")
-            error.message += MODEL_TOO_SMALL if upstream.coached else ""
+            error.entry = CONTEXT_CODE
+            error.step = MODEL_TOO_SMALL if upstream.coached else ""
         error.message = redact(error.message, secrets)
         error.code = redact_code(error.code, secrets) or UpstreamResponseError.code
         error.kind = redact_code(error.kind, secrets) or None
@@ -186,6 +195,8 @@ class Responder:
 
     def fail(self, error: ToolglotError) -> None:
         """Send the error within the stream. Raises it if no stream has started, or a retry is possible."""
+        if isinstance(error, UpstreamError):
+            error.place = error.place or self.exchange.route.upstream.place
         if not self.request.response_started or self.exchange.may_ask_again(error):
             raise error
         stream = self.open_stream()

@@ -24,9 +24,12 @@ class Router(dict[tuple[str, str], tuple[Target, Mapping[str, str]]]):
     def __init__(self) -> None:
         super().__init__()
         self._patterns: list[tuple[str, re.Pattern[str], Target]] = []
+        self._routes: list[tuple[str, str, Target]] = []
 
     def add(self, method: str, path: str, target: Target) -> None:
-        """Add a route. Literal paths take precedence; of the patterns, the first that matches."""
+        """Add a route. A route for the method takes precedence over one for any; literal paths take precedence over
+        patterns; of the patterns, the first that matches counts."""
+        self._routes.append((method, path, target))
         if "{" not in path:
             self[method, path] = target, NO_PARTS
             return
@@ -39,7 +42,20 @@ class Router(dict[tuple[str, str], tuple[Target, Mapping[str, str]]]):
 
     def __missing__(self, asked: tuple[str, str]) -> tuple[Target, Mapping[str, str]]:
         method, path = asked
-        for known, pattern, target in self._patterns:
-            if known in (method, ANY_METHOD) and (fit := pattern.fullmatch(path)):
-                return target, fit.groupdict()
+        for wanted in (method, ANY_METHOD):
+            if wanted is ANY_METHOD and (literal := self.get((ANY_METHOD, path))) is not None:
+                return literal
+            for known, pattern, target in self._patterns:
+                if known == wanted and (fit := pattern.fullmatch(path)):
+                    return target, fit.groupdict()
         raise LookupError(path)
+
+    def list_routes(self) -> list[tuple[str, str, Target]]:
+        """Method, path and target of all routes for one method and certain paths."""
+        return [route for route in self._routes if route[0] != ANY_METHOD and not route[1].startswith("{")]
+
+    def list_methods(self, path: str) -> list[str]:
+        """The methods that a path takes, in order; ``ANY_METHOD`` does not count."""
+        literal = [method for method, known in self if known == path]
+        fitting = [method for method, pattern, _ in self._patterns if pattern.fullmatch(path)]
+        return sorted({*literal, *fitting} - {ANY_METHOD})

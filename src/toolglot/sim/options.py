@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from toolglot.core.errors import UsageError
-from toolglot.dialects.records import all_dialects
+from toolglot.reading.plugins import known_dialects
 from toolglot.sim.answer import NATIVE
 from toolglot.sim.defects import DEFECTS
 from toolglot.sim.faults import FAULTS
@@ -140,7 +140,7 @@ def parse_faults(text: str) -> tuple[str, ...]:
 
 
 def check_dialect(name: str) -> None:
-    known = {AUTO, NATIVE, *(dialect.name for dialect in all_dialects())}
+    known = {AUTO, NATIVE, *(dialect.name for dialect in known_dialects())}
     if name not in known:
         raise UsageError(f"there is no dialect or fault {name!r}; dialects are {_join(known)}")
 

@@ -11,8 +11,8 @@ import re
 from functools import cache, lru_cache
 
 from toolglot.core.conversation import Tool
-from toolglot.dialects.records import all_dialects
 from toolglot.prompting.conversation import write_call
+from toolglot.reading.plugins import known_dialects
 
 FORM_CALL = ("tool_name", '{"parameter1": "value1", "parameter2": "value2"}')
 """The call that a tool prompt shows as the form of all calls."""
@@ -45,7 +45,7 @@ def detect_dialect(prompt: str) -> str:
 def _forms() -> dict[str, str]:
     """Every call form and the first dialect that writes it; hermes before those that only fall back to it."""
     forms = {_write_form("hermes"): "hermes"}
-    for spec in all_dialects():
+    for spec in known_dialects():
         forms.setdefault(_write_form(spec.name), spec.name)
     return forms
 
@@ -78,7 +78,7 @@ _SLOTS = {
 @cache
 def _result_patterns() -> tuple[re.Pattern[str], ...]:
     """The result formats of all dialects; the longest, which are the most specific, first."""
-    returns = sorted({spec.returns for spec in all_dialects()}, key=len, reverse=True)
+    returns = sorted({spec.returns for spec in known_dialects()}, key=len, reverse=True)
     return tuple(re.compile(pattern, re.S) for pattern in (*map(_pattern_of, returns), *CLIENT_RESULTS))
 
 

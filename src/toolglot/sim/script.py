@@ -6,6 +6,7 @@ none matches, the tool picker answers.
     [[answer]]
     when = "weather"                # a regular expression for the last user message; without it, any request matches
     tools = true                    # only for requests that offer tools (false: only for those that offer none)
+    result = true                   # only after a tool result (false: only before one)
     times = 1                       # how often it may be used (default: once without ``when``, else 0); 0: no limit
     text = '''
     I look it up.
@@ -39,8 +40,9 @@ from toolglot.core.errors import UsageError
 from toolglot.sim.answer import Answer, SimCall
 
 OPTIONS = {"dialect", "chunk", "chunk_bytes", "latency", "pace"}
+FLAGS = {"tools", "result"}
 NUMBERS = OPTIONS - {"dialect"} | {"times", "repeat"}
-KEYS = OPTIONS | NUMBERS | {"when", "tools", "text", "reasoning", "finish", "fault", "calls"}
+KEYS = OPTIONS | NUMBERS | FLAGS | {"when", "text", "reasoning", "finish", "fault", "calls"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,12 @@ class ScriptedAnswer:
     answer: Answer | None = None
     when: str = ""
     tools: bool | None = None
+    result: bool | None = None
     times: int = 0
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
-    def matches(self, question: str, offers_tools: bool) -> bool:
-        if self.tools is not None and self.tools != offers_tools:
+    def matches(self, question: str, offers_tools: bool, has_result: bool) -> bool:
+        if self.tools not in (None, offers_tools) or self.result not in (None, has_result):
             return False
         return not self.when or re.search(self.when, question, re.I | re.S) is not None
 
@@ -66,11 +69,11 @@ class ScriptCursor:
         self._script = script
         self._used = [0] * len(script)
 
-    def next(self, question: str, offers_tools: bool) -> ScriptedAnswer:
-        """The answer for this request; an empty one if none matches."""
+    def next(self, question: str, offers_tools: bool, has_result: bool = False) -> ScriptedAnswer:
+        """The answer for this request; an empty one if none matches. ``has_result``: a tool result follows it."""
         for number, scripted in enumerate(self._script):
             is_left = not scripted.times or self._used[number] < scripted.times
-            if is_left and scripted.matches(question, offers_tools):
+            if is_left and scripted.matches(question, offers_tools, has_result):
                 self._used[number] += 1
                 return scripted
         return ScriptedAnswer()
@@ -107,6 +110,9 @@ def _parse_answer(entry: Any, number: int) -> ScriptedAnswer:
     for key in NUMBERS & entry.keys():
         if not isinstance(entry[key], int | float):
             raise UsageError(f"{where}: {key!r} must be a number")
+    for key in FLAGS & entry.keys():
+        if not isinstance(entry[key], bool):
+            raise UsageError(f"{where}: {key!r} must be true or false")
     when = str(entry.get("when", ""))
     try:
         re.compile(when)
@@ -121,6 +127,7 @@ def _parse_answer(entry: Any, number: int) -> ScriptedAnswer:
         _parse_content(entry, where) if has_content else None,
         when=when,
         tools=entry.get("tools"),
+        result=entry.get("result"),
         times=int(entry.get("times", 0 if when else 1)),
         options=options,
     )

@@ -104,7 +104,7 @@ class Simulation:
         """
         served = SERVED_WIRES.get(wire)
         asked = parse_request(served.decode(body) if served and isinstance(body, Mapping) else body)
-        scripted = self._prompter.next(asked.question, bool(asked.tools))
+        scripted = self._prompter.next(asked.question, bool(asked.tools), asked.result is not None)
         options = options_for_request(self.options, asked.model, headers, scripted.options)
         if not asked.native:
             options = replace(options, faults=tuple(one for one in options.faults if one not in NATIVE_FAULTS))

@@ -27,9 +27,9 @@ OUTCOMES: Final = (OK, FAILED, REFUSED, ABANDONED)
 """How a request ended: answered; failed at the upstream or here; refused by the gateway (its own 4xx, or overload);
 abandoned by the client."""
 
-BODY_KINDS: Final = ("request", "upstream_request", "model", "reasoning", "answer", "trace")
-"""The client's request, what the upstream was sent last, the model's own text and reasoning, what the client got, and
-when the pieces of these came. What earlier attempts were sent is ``upstream_request.1``, ``upstream_request.2``, ..."""
+BODY_KINDS: Final = ("request", "upstream_request", "model", "reasoning", "answer")
+"""The client's request, what the upstream was sent last, the model's own text and reasoning, what the client got. What
+earlier attempts were sent is ``upstream_request.1``, ``upstream_request.2``, ...; ``trace`` is when the pieces came."""
 ADMIN: Final = "admin"
 """The scope of a client key that may open the console."""
 
@@ -243,6 +243,10 @@ class Store(Protocol):
     # -- sessions ------------------------------------------------------------------------------------------------------
 
     async def add_session(self, session: SessionRow, nodes: Sequence[ChainNode]) -> None: ...
+
+    async def add_sessions(self, sessions: Sequence[SessionRow], nodes: Sequence[ChainNode]) -> None:
+        """Add sessions, and nodes of these and of other sessions, as ``add_nodes`` does; all of them or none."""
+        ...
 
     async def list_sessions(self, owner: bytes | None, limit: int, before: str = "") -> list[SessionRow]:
         """Most recently created first; ``before`` is the id of a session."""

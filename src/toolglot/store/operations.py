@@ -136,8 +136,8 @@ def get_record(owner: bytes | None, record_id: str) -> Steps[tuple[RecordRow, Se
 # -- sessions ----------------------------------------------------------------------------------------------------------
 
 
-def add_session(session: SessionRow, nodes: Sequence[ChainNode]) -> Steps[None]:
-    yield from insert("sessions", SESSION, [_read(session, SESSION)], "ON CONFLICT DO NOTHING")
+def add_sessions(sessions: Sequence[SessionRow], nodes: Sequence[ChainNode]) -> Steps[None]:
+    yield from insert("sessions", SESSION, [_read(session, SESSION) for session in sessions], "ON CONFLICT DO NOTHING")
     yield from add_nodes(nodes)
 
 

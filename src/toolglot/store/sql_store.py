@@ -80,7 +80,10 @@ class SqlStore(ABC):
             raise StoreError("the bodies of the record are damaged") from None
 
     async def add_session(self, session: SessionRow, nodes: Sequence[ChainNode]) -> None:
-        await self._write(operations.add_session, session, nodes)
+        await self.add_sessions([session], nodes)
+
+    async def add_sessions(self, sessions: Sequence[SessionRow], nodes: Sequence[ChainNode]) -> None:
+        await self._write(operations.add_sessions, sessions, nodes)
 
     async def list_sessions(self, owner: bytes | None, limit: int, before: str = "") -> list[SessionRow]:
         return await self._read(operations.list_sessions, owner, limit, before)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from toolglot.clients.toolsets.argument_renamer import ArgumentRenamer
 from toolglot.clients.toolsets.operations import Untranslatable
 from toolglot.clients.toolsets.tool_mapper import ToolMapping, derive_call_id
+from toolglot.core.error_guide import make_failure
 from toolglot.core.events import CallArguments, CallEnded, CallRejected, CallStarted, Event, Failed, Finished, TextDelta
 
 
@@ -153,7 +154,7 @@ class ResponseMapper:
         if self.failures and isinstance(event, Finished):
             why = " ".join(self.failures)
             if self.streamed:
-                event = Failed("refused_call", why)
+                event = make_failure("refused_call", why)
             else:
                 self.add_text(f"({why})", out)
         out.append(event)

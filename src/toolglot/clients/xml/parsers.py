@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from toolglot.clients.xml.profile import JS_WHITESPACE, XmlBlock, XmlCallBlock, XmlTextBlock
+from toolglot.core.uncached_regex import compile_uncached
 
 WRITE_TOOL, CONTENT_TAG = "write_to_file", "content"
 CONTENT_OPENER, CONTENT_CLOSER = "<content>", "</content>"
@@ -53,7 +54,7 @@ def trim_value(grammar: TagGrammar, name: str, text: str) -> str:
 @lru_cache(maxsize=64)
 def compile_openers(names: frozenset[str]) -> re.Pattern[str]:
     """Pattern for the opening tags of these names; group 1 is the name."""
-    return re.compile(f"<({_join_names(names)})>")
+    return compile_uncached(f"<({_join_names(names)})>")
 
 
 @lru_cache(maxsize=512)
@@ -61,7 +62,7 @@ def _compile_inside(parameters: frozenset[str], tool: str) -> re.Pattern[str]:
     """Pattern for the relevant tags in a tool: opening parameter tags, its own closing tag, and for ``write_to_file``
     the closing tag of its content."""
     also = rf"|(?P<rest></{CONTENT_TAG}>)" if tool == WRITE_TOOL else ""
-    return re.compile(f"<(?P<opened>{_join_names(parameters)})>|(?P<end></{re.escape(tool)}>){also}")
+    return compile_uncached(f"<(?P<opened>{_join_names(parameters)})>|(?P<end></{re.escape(tool)}>){also}")
 
 
 def _join_names(names: Iterable[str]) -> str:

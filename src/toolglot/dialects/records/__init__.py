@@ -16,11 +16,11 @@ def all_dialects() -> tuple[Dialect, ...]:
     found: list[Dialect] = []
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda entry: entry.name):
         specs = import_module(f"{__name__}.{module.name}").DIALECTS
-        found += [_loosen(replace(spec, family=module.name, file=f"{module.name}.py")) for spec in specs]
+        found += [loosen_dialect(replace(spec, family=module.name, file=f"{module.name}.py")) for spec in specs]
     return tuple(found)
 
 
-def _loosen(spec: Dialect) -> Dialect:
+def loosen_dialect(spec: Dialect) -> Dialect:
     """Add variants of the marks; marks that occur in ordinary text are matched exactly."""
     wraps = tuple(spelled for wrap in spec.wrap for spelled in loosen_wrap(wrap))
     if spec.commitment is not Commitment.MARKED:

@@ -39,6 +39,8 @@ STREAM_ONLY: Final = "stream_only"
 THINKING_OR_CHOICE: Final = "thinking_or_choice"
 DEFECTIVE_CALLS: Final = "defective_calls"
 """The model makes many defective calls: they are checked before they are sent (``recovery.hold_calls``)."""
+NEEDS_EXAMPLES: Final = "needs_examples"
+"""The model needs examples of calls and a grammar in every prompt, as the embedded model does."""
 QUIRKS: Final = (
     STRIPS_SPECIAL_TOKENS,
     NAMED_CHOICE_IS_AUTO,
@@ -48,6 +50,7 @@ QUIRKS: Final = (
     STREAM_ONLY,
     THINKING_OR_CHOICE,
     DEFECTIVE_CALLS,
+    NEEDS_EXAMPLES,
 )
 REASONING_MISSING: Final = "reasoning_missing"
 """The kind of an error that means: the server wants reasoning of earlier turns back."""

@@ -7,50 +7,124 @@ for its answer, and a request with another answer does not match it.
 
 A request that repeats an earlier one exactly starts a session of its own, unless the earlier one failed: then it is a
 retry. What a client edits or compacts so that no prefix remains is a new session.
+
+Requests that have ended are named many at a time: one query finds what the store knows of all of them, and one write
+adds what is new. Only to claim a node takes a call of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolglot.gateway.sessions.chain import HASH_BYTES
 from toolglot.gateway.sessions.turns import SessionTurn
-from toolglot.store.interface import ChainNode, FoundNode, SessionRow, Store
+from toolglot.store.interface import ChainNode, SessionRow, Store
 
 UNANSWERED = bytes(HASH_BYTES)
 """The answer of a node whose request failed."""
+NEWEST: Final = 16
+"""How many nodes with the same key are compared."""
 
 
-async def name_session(turn: SessionTurn, store: Store, now: float, new_id: Callable[[], str], *, failed: bool) -> str:
-    """The id of the session of a request that has ended; a new session if there is none. ``failed``: the request got
-    no answer. Raises: StoreError."""
-    known = await find_session(turn, store)
-    session = known or new_id()
-    node = ChainNode(key=turn.chain.end, session=session, answer=UNANSWERED if failed else b"")
-    if known:
-        await store.add_nodes([node])
-    else:
-        await store.add_session(make_session(turn, session, now), [node])
-    return session
+class EndedTurn(Struct, frozen=True, kw_only=True):
+    """A request that has ended, and when. ``failed``: it got no answer."""
+
+    turn: SessionTurn
+    time: float
+    failed: bool
+
+
+async def name_sessions(ended: Sequence[EndedTurn], store: Store, new_id: Callable[[], str]) -> list[str]:
+    """The ids of the sessions of requests in the order in which they ended; a new session where there is none. Raises:
+    StoreError."""
+    nodes = _KnownNodes(store)
+    await nodes.load([key for one in ended for key in _find_answers(one.turn)])
+    names: list[str] = []
+    for one in ended:
+        known = await nodes.find_session(one.turn)
+        session = known or new_id()
+        node = ChainNode(key=one.turn.chain.end, session=session, answer=UNANSWERED if one.failed else b"")
+        nodes.add(node, None if known else make_session(one.turn, session, one.time))
+        names.append(session)
+    await nodes.write()
+    return names
 
 
 async def find_session(turn: SessionTurn, store: Store) -> str:
     """The session that a request continues or retries; empty if there is none. Raises: StoreError."""
-    chain = turn.chain
-    answers = {chain.keys[at]: digest for at, digest in chain.answers.items()}
-    keys = [chain.end, *reversed(list(answers))]
-    for found in await store.find_nodes(keys):
-        if await _belongs(found, answers.get(found.node.key, UNANSWERED), store):
-            return found.node.session
-    return ""
+    nodes = _KnownNodes(store)
+    await nodes.load(list(_find_answers(turn)))
+    return await nodes.find_session(turn)
 
 
-async def _belongs(found: FoundNode, answer: bytes, store: Store) -> bool:
-    """Whether the request continues this node. An unclaimed node is claimed, unless the request only repeats it."""
-    node = found.node
-    if node.answer == answer:
-        return True
-    return not node.answer and not node.chat and answer != UNANSWERED and await store.claim_node(node, answer)
+def _find_answers(turn: SessionTurn) -> dict[bytes, bytes]:
+    """The keys of the nodes that a request may continue, the longest prefix first, and the answer after each."""
+    chain, end = turn.chain, turn.chain.end
+    answers = {chain.keys[at]: digest for at, digest in reversed(list(chain.answers.items()))}
+    return {end: answers.get(end, UNANSWERED)} | answers
+
+
+class _KnownNodes:
+    """What the store knows of some requests, and what they add to it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.nodes: dict[bytes, list[ChainNode]] = {}
+        """By key, newest first."""
+        self.new_sessions: list[SessionRow] = []
+        self.new_nodes: list[ChainNode] = []
+
+    async def load(self, keys: Sequence[bytes]) -> None:
+        for found in await self.store.find_nodes(keys):
+            self.nodes.setdefault(found.node.key, []).append(found.node)
+
+    async def find_session(self, turn: SessionTurn) -> str:
+        for key, answer in _find_answers(turn).items():
+            for node in self.nodes.get(key, ()):
+                if await self._belongs(node, answer):
+                    return node.session
+        return ""
+
+    async def _belongs(self, node: ChainNode, answer: bytes) -> bool:
+        """Whether the request continues this node. An unclaimed node is claimed, unless the request only repeats it."""
+        if node.answer == answer:
+            return True
+        if node.answer or node.chat or answer == UNANSWERED:
+            return False
+        await self.write()  # the node may be one of the new ones
+        claimed = await self.store.claim_node(node, answer)
+        if claimed:
+            self._put(replace(node, answer=answer))
+        return claimed
+
+    def add(self, node: ChainNode, session: SessionRow | None) -> None:
+        """Add the node of a request, and its session if that is new."""
+        if session is not None:
+            self.new_sessions.append(session)
+        self.new_nodes.append(node)
+        self._put(node)
+
+    def _put(self, node: ChainNode) -> None:
+        """A node that exists gets the new answer and stays in its place."""
+        others = self.nodes.get(node.key, [])
+        same = [at for at, one in enumerate(others) if _identity(one) == _identity(node)]
+        at = same[0] if same else 0
+        self.nodes[node.key] = [*others[:at], node, *others[at + len(same) :]][:NEWEST]
+
+    async def write(self) -> None:
+        """Write what is new."""
+        sessions, nodes = self.new_sessions, self.new_nodes
+        self.new_sessions, self.new_nodes = [], []
+        if nodes:
+            await self.store.add_sessions(sessions, nodes)
+
+
+def _identity(node: ChainNode) -> tuple[bytes, str, str, str]:
+    return node.key, node.session, node.chat, node.message
 
 
 def make_session_id(now: float, token: str) -> str:

@@ -75,8 +75,8 @@ class Telemetry:
         if self._log_bodies or stores_bodies:
             recorder.body, recorder.model_text = [], []
         if self.writer is not None and stores_bodies:
-            recorder.bodies, recorder.trace = {}, Trace()
             recorder.body_limit = max(recorder.body_limit, self.writer.body_limit)
+            recorder.bodies, recorder.trace = {}, Trace(recorder.began, recorder.body_limit)
         self.open[id(recorder)] = recorder
         return recorder
 
@@ -98,9 +98,8 @@ class Telemetry:
                 self.body(recorder, "model", _encode("".join(recorder.model_text)))
             if recorder.body is not None:
                 self.body(recorder, "answer", b"".join(recorder.body), recorder.bytes or None)
-            if recorder.bodies is not None and recorder.trace is not None and not recorder.trace.is_empty:
-                recorder.bodies["reasoning"] = _encode("".join(recorder.trace.reasoning))[: recorder.body_limit]
-                recorder.bodies["trace"] = recorder.trace.encode()
+            if recorder.trace is not None and recorder.trace.reasoning:
+                self.body(recorder, "reasoning", _encode("".join(recorder.trace.reasoning)))
             dry_run = recorder.dry_run
             if self._log_bodies and dry_run is not None and dry_run.delivered is not None:
                 self.body(recorder, "dry_run", self.describe_dry_run(dry_run.model_text or (), dry_run.delivered))

@@ -35,7 +35,14 @@ def _list_codes(kind: type[ToolglotError]) -> Iterator[str]:
         yield from _list_codes(below)
 
 
-OWN_FAILURES: Final = MODEL_FAILURES | {"rehearsal_failed", "upstream_closed", "upstream_invalid"}
+OWN_FAILURES: Final = MODEL_FAILURES | {
+    "rehearsal_failed",
+    "upstream_closed",
+    "upstream_invalid",
+    "upstream_key_refused",
+    "upstream_key_missing",
+    "client_key_refused",
+}
 UPSTREAM_FAILURES: Final = (
     "api_error authentication_error bad_request billing_error conflict_error content_filter context_length_exceeded"
     " insufficient_quota internal_error internal_server_error invalid_api_key invalid_prompt invalid_request_error"

@@ -28,11 +28,12 @@ from toolglot.config.store_settings import BODIES_ALL, BODIES_OFF
 from toolglot.core import offload
 from toolglot.core.errors import StoreError
 from toolglot.core.redaction import mask, redact, redact_document, redact_stream
-from toolglot.gateway.sessions.naming import make_session_id, name_session
+from toolglot.gateway.sessions.naming import EndedTurn, make_session_id, name_sessions
 from toolglot.gateway.sessions.turns import SessionTurn
 from toolglot.gateway.telemetry.metrics import Metrics
 from toolglot.gateway.telemetry.record import Record
 from toolglot.gateway.telemetry.recorder import BODY_LENGTH, RequestRecorder
+from toolglot.gateway.telemetry.trace import Trace
 from toolglot.store.interface import OK, RecordRow, Store, TurnCounts
 
 RECORD_ID: Final = re.compile("rec_[0-9a-f]{30}")
@@ -41,6 +42,8 @@ QUEUE_BYTES: Final = 64 << 20
 """Bytes of bodies in the queue."""
 BATCH: Final = 500
 BATCH_BYTES: Final = 8 << 20
+NAMED_AT_ONCE: Final = 64
+"""Records whose sessions are looked up in one query."""
 GATHER_SECONDS: Final = 0.5
 """Seconds for which records gather before they are written."""
 CALL_SECONDS: Final = 10.0
@@ -85,6 +88,7 @@ class QueuedRecord(msgspec.Struct, frozen=True):
     bodies: Mapping[str, bytes]
     size: int
     turn: SessionTurn | None = None
+    trace: Trace | None = None
 
 
 class RecordWriter:
@@ -139,8 +143,9 @@ class RecordWriter:
             self._drop(QUEUE_FULL)
         else:
             turn = None if record.session else recorder.turn
+            trace = recorder.trace if bodies else None
             entry = QueuedRecord(
-                self._next_id(), record, recorder.owner, recorder.time, recorder.key, bodies, size, turn
+                self._next_id(), record, recorder.owner, recorder.time, recorder.key, bodies, size, turn, trace
             )
             self._queue.append(entry)
             self._queued_bytes += size
@@ -252,7 +257,7 @@ class RecordWriter:
         if not taken:
             return False
         try:
-            taken = [await self._name_session(one) for one in taken]
+            taken = await self._name_sessions(taken)
         except StoreError:
             self._queue.extendleft(reversed(taken))
             raise
@@ -261,14 +266,19 @@ class RecordWriter:
         self._batch = await offload.run(bool(size) or len(taken) > INLINE, self._make_rows, taken)
         return True
 
-    async def _name_session(self, queued: QueuedRecord) -> QueuedRecord:
-        """The record with the session that it belongs to. Raises: StoreError."""
-        if queued.turn is None:
-            return queued
-        failed = queued.record.outcome != OK
-        name = name_session(queued.turn, self.store, queued.time, self._new_session_id, failed=failed)
-        record = msgspec.structs.replace(queued.record, session=await call_store(name))
-        return msgspec.structs.replace(queued, record=record, turn=None)
+    async def _name_sessions(self, queued: Sequence[QueuedRecord]) -> list[QueuedRecord]:
+        """The records with the sessions that they belong to. Raises: StoreError."""
+        named: list[QueuedRecord] = []
+        for start in range(0, len(queued), NAMED_AT_ONCE):
+            part = queued[start : start + NAMED_AT_ONCE]
+            ended = [
+                EndedTurn(turn=one.turn, time=one.time, failed=one.record.outcome != OK)
+                for one in part
+                if one.turn is not None
+            ]
+            names = iter(await call_store(name_sessions(ended, self.store, self._new_session_id)) if ended else ())
+            named += [one if one.turn is None else _join_session(one, next(names)) for one in part]
+        return named
 
     async def _write(self) -> None:
         """Write the batch. Raises: StoreError if the store is unavailable; then the batch is kept.
@@ -336,6 +346,7 @@ class RecordWriter:
         record = queued.record
         known = [text for text in (*self._secrets, queued.key) if len(text) >= SECRET_LENGTH]
         known += [escaped for text in known if (escaped := json.dumps(text)[1:-1]) != text]
+        bodies = {kind: self._redact_body(kind, data, record, known) for kind, data in queued.bodies.items()}
         return RecordRow(
             id=queued.id,
             request_id=mask(record.request_id, known),
@@ -348,14 +359,12 @@ class RecordWriter:
             status=record.status,
             outcome=record.outcome,
             data=encode_record(record, known),
-            bodies={kind: self._redact_body(kind, data, record, known) for kind, data in queued.bodies.items()},
+            bodies={**bodies, **write_trace(queued.trace)},
             client=mask(record.client or record.agent, known),
             counts=None if record.replay_of else count_turn(record),
         )
 
     def _redact_body(self, kind: str, data: bytes, record: Record, known: Sequence[str]) -> bytes:
-        if kind == "trace":  # numbers only
-            return data
         text = data.decode("utf-8", "replace")
         if kind in ("model", "reasoning"):
             text = redact(text, known)
@@ -368,10 +377,20 @@ class RecordWriter:
         return shortened.decode("utf-8", "ignore").encode()
 
 
+def _join_session(queued: QueuedRecord, session: str) -> QueuedRecord:
+    record = msgspec.structs.replace(queued.record, session=session)
+    return msgspec.structs.replace(queued, record=record, turn=None)
+
+
 def has_problem(record: Record) -> bool:
     """Whether a request failed, or a call of its answer was repaired, rejected or missed."""
     missed = any(NEAR_MISS in ends for ends in record.outcomes.values())
     return record.outcome != OK or bool(record.rejected or record.repairs) or missed
+
+
+def write_trace(trace: Trace | None) -> dict[str, bytes]:
+    """The body that holds a trace, which is numbers only."""
+    return {} if trace is None or trace.is_empty else {"trace": trace.encode()}
 
 
 def count_turn(record: Record) -> TurnCounts:

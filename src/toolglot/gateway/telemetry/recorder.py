@@ -7,7 +7,7 @@ chose (names, ids) is shortened and sanitised before it is logged.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -150,7 +150,6 @@ class RequestRecorder(msgspec.Struct):
     bodies: dict[str, Bytes] | None = None
     """The other bodies, if bodies are stored."""
     trace: Trace | None = None
-    """When the pieces of the answer came, if bodies are stored."""
     agent: str = ""
     replay_of: str = ""
     owner: Bytes = b""
@@ -169,17 +168,18 @@ class RequestRecorder(msgspec.Struct):
         if self.body is not None and self.bytes < self.body_limit:
             self.body.append(data[: self.body_limit - self.bytes])
             if self.trace is not None:
-                self.trace.note_write(self.clock() - self.began, len(data))
+                self.trace.note_write(self.clock(), len(data))
         self.bytes += len(data)
 
-    def keep_model_text(self, events: Iterable[Event]) -> None:
+    def keep_model_text(self, events: Sequence[Event]) -> None:
         """Keep the model's own text, up to the limit of bodies."""
         if self.model_text is not None and self.model_text_length <= self.body_limit:
-            texts = [event.text for event in events if isinstance(event, TextDelta)]
-            self.model_text += texts
-            self.model_text_length += sum(map(len, texts))
+            for event in events:
+                if type(event) is TextDelta:
+                    self.model_text.append(event.text)
+                    self.model_text_length += len(event.text)
             if self.trace is not None:
-                self.trace.note_events(self.clock() - self.began, events)
+                self.trace.note_events(self.clock(), events)
 
     def keep_delivered(self, events: Iterable[Event]) -> None:
         """Keep what a dry run would have delivered: every call; text and arguments up to the limit of the body log."""
@@ -339,7 +339,7 @@ class RequestRecorder(msgspec.Struct):
         upstream, error = self.clean(self.upstream, error)
         self.attempts.append(self._describe_attempt(upstream, error, now))
         if self.trace is not None:
-            self.trace.end_attempt(now - self.began)
+            self.trace.ends.append(now)
         self.attempt_began, self.error = now, ""
         self.open.clear()
 

@@ -1,12 +1,13 @@
 """When the pieces of an answer came, for the console; kept only if bodies are stored.
 
-*Strategy.* A trace holds times and lengths, no text: the texts are bodies, which are redacted as a whole, because a
-secret may be spread over several pieces. Its size is limited: when it is full, further pieces join the last one.
+*Strategy.* While the answer arrives, only its events and the times are kept; what they amount to is worked out in the
+thread that writes the record. A stored trace holds times and lengths, no text: the texts are bodies, which are redacted
+as a whole, because a secret may be spread over several pieces. Its size is limited.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -14,9 +15,7 @@ import msgspec
 from toolglot.core.events import CallArguments, CallStarted, Event, ReasoningDelta, TextDelta
 
 MAX_PIECES: Final = 20_000
-"""Pieces of each direction."""
-MAX_REASONING: Final = 1 << 20
-"""Characters of reasoning that are kept."""
+"""Pieces of each direction; what comes later has no times."""
 TEXT: Final = "text"
 REASONING: Final = "reasoning"
 CALL: Final = "call"
@@ -31,63 +30,81 @@ class UpstreamPiece(msgspec.Struct, array_like=True):
     attempt: int
 
 
-class ClientPiece(msgspec.Struct, array_like=True):
-    """One write to the client: milliseconds since the request began, bytes."""
+class StoredTrace(msgspec.Struct):
+    """A trace as it is stored. ``client`` has the milliseconds and the bytes of each write; ``attempts`` are the times
+    at which attempts ended that were followed by another one."""
 
-    time: int
-    size: int
+    upstream: list[UpstreamPiece] = []
+    client: list[tuple[int, int]] = []
+    attempts: list[int] = []
 
 
 class Trace(msgspec.Struct):
-    """``attempts`` are the times, in milliseconds, at which attempts ended that were followed by another one."""
+    """What is noted while an answer arrives. Times are those of the recorder's clock; ``began`` is its first one."""
 
-    upstream: list[UpstreamPiece] = []
-    client: list[ClientPiece] = []
-    attempts: list[int] = []
+    began: float
+    reasoning_limit: int
+    events: list[tuple[float, int, Sequence[Event]]] = []
+    """The time, the attempt and the events of each chunk of the upstream."""
+    writes: list[tuple[float, int]] = []
+    ends: list[float] = []
     reasoning: list[str] = []
     """The model's reasoning, which is a body of its own."""
     reasoning_length: int = 0
 
     @property
     def is_empty(self) -> bool:
-        return not (self.upstream or self.client)
+        return not (self.events or self.writes)
 
-    def note_write(self, seconds: float, size: int) -> None:
+    def note_write(self, now: float, size: int) -> None:
         """Note one write to the client."""
-        if len(self.client) < MAX_PIECES:
-            self.client.append(ClientPiece(int(seconds * 1000), size))
-        else:
-            self.client[-1].size += size
+        if len(self.writes) < MAX_PIECES:
+            self.writes.append((now, size))
 
-    def note_events(self, seconds: float, events: Iterable[Event]) -> None:
-        """Note events of the upstream."""
-        time = int(seconds * 1000)
+    def note_events(self, now: float, events: Sequence[Event]) -> None:
+        """Note the events in a chunk of the upstream."""
+        if len(self.events) < MAX_PIECES:
+            self.events.append((now, len(self.ends), events))
         for event in events:
-            match event:
-                case TextDelta(text=text):
-                    self._note(time, TEXT, len(text))
-                case ReasoningDelta(text=text):
-                    self._note(time, REASONING, len(text))
-                    if self.reasoning_length <= MAX_REASONING:
-                        self.reasoning.append(text)
-                        self.reasoning_length += len(text)
-                case CallStarted(name=name):
-                    self._note(time, CALL, len(name))
-                case CallArguments(fragment=fragment):
-                    self._note(time, CALL, len(fragment))
-
-    def _note(self, time: int, kind: str, size: int) -> None:
-        pieces, attempt = self.upstream, len(self.attempts)
-        last = pieces[-1] if pieces else None
-        same = last is not None and last.kind == kind and last.attempt == attempt
-        if last is not None and same and (last.time == time or len(pieces) >= MAX_PIECES):
-            last.size += size
-        elif len(pieces) < 2 * MAX_PIECES:
-            pieces.append(UpstreamPiece(time, kind, size, attempt))
-
-    def end_attempt(self, seconds: float) -> None:
-        self.attempts.append(int(seconds * 1000))
+            if type(event) is ReasoningDelta and self.reasoning_length <= self.reasoning_limit:
+                self.reasoning.append(event.text)
+                self.reasoning_length += len(event.text)
 
     def encode(self) -> bytes:
         """The trace as JSON, without text."""
-        return msgspec.json.encode({"upstream": self.upstream, "client": self.client, "attempts": self.attempts})
+        client = [(self._count(time), size) for time, size in self.writes]
+        attempts = [self._count(time) for time in self.ends]
+        return msgspec.json.encode(StoredTrace(list(self._join_pieces()), client, attempts))
+
+    def _count(self, time: float) -> int:
+        """Milliseconds since the request began."""
+        return int((time - self.began) * 1000)
+
+    def _join_pieces(self) -> Iterator[UpstreamPiece]:
+        """The pieces; those of one kind within a millisecond are one."""
+        last: UpstreamPiece | None = None
+        for seconds, attempt, events in self.events:
+            time = self._count(seconds)
+            for kind, size in map(_measure, events):
+                if last is not None and (last.time, last.kind, last.attempt) == (time, kind, attempt):
+                    last.size += size
+                elif size:
+                    if last is not None:
+                        yield last
+                    last = UpstreamPiece(time, kind, size, attempt)
+        if last is not None:
+            yield last
+
+
+def _measure(event: Event) -> tuple[str, int]:
+    """The kind and the characters of an event; 0 if it is no piece of the answer."""
+    match event:
+        case TextDelta(text=text):
+            return TEXT, len(text)
+        case ReasoningDelta(text=text):
+            return REASONING, len(text)
+        case CallStarted(name=name):
+            return CALL, len(name)
+        case CallArguments(fragment=fragment):
+            return CALL, len(fragment)
+    return "", 0

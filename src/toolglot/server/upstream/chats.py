@@ -254,8 +254,8 @@ class ChatClient:
         left = self.blocked_until.get(upstream.name, 0.0) - self.source.now()
         if left > 0:
             error = UpstreamResponseError(
-                f"Upstream {upstream.name!r} suspects automated use and is not asked again for {left / 60:.0f} minutes."
-                " Open it in a browser, or use another upstream.",
+                f"Upstream {upstream.name!r} at {upstream.address} suspects automated use and is not asked again for"
+                f" {left / 60:.0f} minutes.",
                 503,
                 "upstream_blocked",
             )

@@ -155,8 +155,8 @@ async def check_context(pool: ConnectionPool, examined: Examined) -> Finding:
 
 
 async def check_start(settings: Settings, examined: Examined, pool: ConnectionPool) -> AsyncIterator[Finding]:
-    """What would make the requests of agents fail at this upstream; nothing if all is well. That a coached model is too
-    small for agents is said elsewhere."""
+    """What would make the requests of agents fail at this upstream; nothing if all is well. The context of a coached
+    model is not checked: it is always too small for agents, and a note at the start names that."""
     async for finding in check_upstream(settings, examined, pool):
         if finding.severity == PROBLEM or (finding.check == "models" and not list_wanted(settings, examined.upstream)):
             yield finding

@@ -213,7 +213,8 @@ class UpstreamResponse:
             self.fail(UpstreamError(f"The connection to the upstream broke {self._when()}."))
 
     def time_out(self) -> None:
-        self.fail(UpstreamTimeoutError(f"The upstream was silent for too long {self._when()}."))
+        seconds = f"{self._connection.timeout:g} s"
+        self.fail(UpstreamTimeoutError(f"The upstream was silent for {seconds}, its read_timeout, {self._when()}."))
 
     def _when(self) -> str:
         return "while it was answering" if self.status else "before it answered"
@@ -265,7 +266,7 @@ class UpstreamConnection(asyncio.Protocol):
     """A connection, with at most one response at a time."""
 
     __slots__ = (
-        *("_last_input", "_reads", "_response", "_socket", "_timeout", "_timer", "_transport"),
+        *("_last_input", "_reads", "_response", "_socket", "timeout", "_timer", "_transport"),
         *("idle_since", "loop", "paused"),
     )
 
@@ -275,7 +276,7 @@ class UpstreamConnection(asyncio.Protocol):
         self.loop = loop
         self._response: UpstreamResponse | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._timeout = 0.0
+        self.timeout = 0.0
         self._last_input = 0.0
         self._reads = 0
         self._socket: socket.socket | None = None
@@ -291,7 +292,7 @@ class UpstreamConnection(asyncio.Protocol):
             return response
         self._transport.writelines(request)
         self._last_input = self.loop.time()
-        self._timeout = timeout
+        self.timeout = timeout
         self._schedule_timeout()
         return response
 
@@ -330,7 +331,7 @@ class UpstreamConnection(asyncio.Protocol):
     # -- read timeout --------------------------------------------------------------------------------------------------
 
     def _schedule_timeout(self) -> None:
-        due = self._last_input + self._timeout
+        due = self._last_input + self.timeout
         if self._timer is not None:
             if self._timer.when() <= due:
                 return
@@ -344,7 +345,7 @@ class UpstreamConnection(asyncio.Protocol):
             return
         if self.paused:  # back-pressure: this side has stopped reading
             self._last_input = now
-        if now - self._last_input >= self._timeout:
+        if now - self._last_input >= self.timeout:
             response.time_out()
         else:
             self._schedule_timeout()

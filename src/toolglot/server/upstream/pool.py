@@ -27,6 +27,10 @@ KEEP_ALIVE: Final = 4.0
 LARGE_BODY: Final = 1 << 16
 
 PORTS: Final = {"http": 80, "https": 443}
+ADDRESS: Final = "correct its base_url: it begins with http:// or https://, and names a host."
+HEADER: Final = "let the operator correct the headers of the upstream; the client's key may have the line break, too."
+TRUST: Final = "use the name of its certificate in base_url, or set SSL_CERT_FILE to the authority that signed it."
+TLS: Final = "see whether the server speaks http: then base_url begins with http://."
 UNQUOTED: Final = "/?%:@!$&'()*+,;=~"
 
 Origin = tuple[str, str, int]
@@ -49,7 +53,7 @@ def parse_url(url: str) -> UpstreamAddress:
         host = (parts.hostname or "").encode("idna").decode()
         origin = (parts.scheme, host, parts.port or PORTS[parts.scheme])
     except (ValueError, KeyError):
-        raise UnreachableError("The upstream's address cannot be understood.") from None
+        raise UnreachableError("The upstream's address cannot be understood.", step=ADDRESS) from None
     target = quote(parts.path or "/", UNQUOTED) + (f"?{quote(parts.query, UNQUOTED)}" if parts.query else "")
     return UpstreamAddress(origin, target, _default_headers(parts, host))
 
@@ -79,7 +83,7 @@ def encode_request(start: str, headers: Mapping[str, str], body: bytes | None) -
     """
     lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
     if not len(headers) == lines.count("\r") == lines.count("\n"):
-        raise UpstreamError("A header for the upstream has a line break in it.")
+        raise UpstreamError("A header for the upstream has a line break in it.", step=HEADER)
     length = "" if body is None else f"content-length: {len(body)}\r\n"
     head = f"{start}{lines}{length}\r\n".encode("utf-8", "surrogateescape")
     return (head, body) if body and len(body) >= LARGE_BODY else (head + (body or b""),)
@@ -130,22 +134,22 @@ class ConnectionPool:
         scheme, host, port = origin
         loop = asyncio.get_running_loop()
         tls = self._tls if scheme == "https" else None
-        name = f"Upstream {upstream.name!r} at {scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+        name = f"Upstream {upstream.name!r} at {upstream.address}"
         try:
             async with asyncio.timeout(upstream.connect_timeout):
                 return (await loop.create_connection(partial(UpstreamConnection, loop), host, port, ssl=tls))[1]
         except TimeoutError:
             problem = f"did not accept a connection within {upstream.connect_timeout:g} s"
-            raise UpstreamTimeoutError(f"{name} {problem}. Check that it is running.") from None
+            raise UpstreamTimeoutError(f"{name} {problem}.") from None
         except ssl.SSLCertVerificationError as error:
-            raise UnreachableError(f"The certificate of {name} was refused: {error.verify_message}.") from None
+            raise UnreachableError(
+                f"The certificate of u{name[1:]} was refused: {error.verify_message}.", step=TRUST
+            ) from None
         except ssl.SSLError as error:
-            raise UnreachableError(f"TLS with {name} failed: {error.reason}. Is it an http address?") from None
+            raise UnreachableError(f"TLS with u{name[1:]} failed: {error.reason}.", step=TLS) from None
         except (OSError, UnicodeError) as error:
             problem = _describe(error)
-            raise UnreachableError(
-                f"{name} cannot be reached ({problem}). Check that the server is running and its base_url is right."
-            ) from None
+            raise UnreachableError(f"{name} cannot be reached ({problem}).") from None
 
     # -- idle connections ----------------------------------------------------------------------------------------------
 

@@ -214,7 +214,7 @@ class ChatSimulation:
         if not self.options.script:
             return ScriptedAnswer()
         context = read_context(visible, model)
-        return self._script.next(context.question, bool(context.tools))
+        return self._script.next(context.question, bool(context.tools), context.result is not None)
 
     def _start(
         self,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from toolglot.core.error_guide import explain
 from toolglot.core.errors import ToolglotError, UpstreamResponseError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import parse_object, text_at
@@ -47,7 +48,7 @@ def encode_error(error: ToolglotError) -> bytes:
     """Encode an error as the body of a response."""
     payload: str = getattr(error, "kind", None) or ""
     kind = KINDS.get(error.status) or (KINDS[400] if error.status < 500 else SERVER_KIND)
-    return encode_failure(payload if payload in KINDS.values() else kind, error.message)
+    return encode_failure(payload if payload in KINDS.values() else kind, explain(error))
 
 
 def encode_failure(kind: str, message: str) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from toolglot.core.error_guide import explain
 from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseError
 from toolglot.core.json_numbers import decode, encode
 from toolglot.wires.json_fields import dicts_in, parse_object, text_at
@@ -54,7 +55,7 @@ def decode_error(status: int, body: bytes) -> UpstreamResponseError:
 def encode_error(error: ToolglotError) -> bytes:
     """Encode an error as the body of a response."""
     where = getattr(error, "where", None)
-    return encode(encode_failure(error.code, error.message, error.status, {"field": where} if where else {}))
+    return encode(encode_failure(error.code, explain(error), error.status, {"field": where} if where else {}))
 
 
 def encode_failure(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from toolglot.core.error_guide import explain
 from toolglot.core.errors import ToolglotError, UpstreamResponseError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import parse_object, text_at
@@ -18,4 +19,4 @@ def decode_error(status: int, body: bytes) -> UpstreamResponseError:
 
 def encode_error(error: ToolglotError) -> bytes:
     """Encode an error as the body of a response."""
-    return encode({"error": error.message})
+    return encode({"error": explain(error)})

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from toolglot.core.error_guide import explain
 from toolglot.core.errors import ToolglotError, UpstreamResponseError
 from toolglot.core.json_numbers import encode
 
@@ -51,7 +52,7 @@ def decode_error(status: int, body: bytes) -> UpstreamResponseError:
 def encode_error(error: ToolglotError) -> bytes:
     """Encode an error as the body of a response."""
     kind = getattr(error, "kind", None) or _kind_of(error.status)
-    return encode_failure(error.code, error.message, kind, getattr(error, "where", None))
+    return encode_failure(error.code, explain(error), kind, getattr(error, "where", None))
 
 
 def encode_failure(code: str, message: str, kind: str = SERVER_KIND, where: str | None = None) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from toolglot.core.error_guide import explain
 from toolglot.core.errors import ToolglotError, UpstreamResponseError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import parse_object, text_at
@@ -43,7 +44,7 @@ def encode_error(error: ToolglotError) -> bytes:
     """Encode an error as the body of a response."""
     usual = KINDS.get(error.status) or ("invalid_request_error" if error.status < 500 else SERVER_KIND)
     kind = getattr(error, "kind", None) or usual
-    payload = encode_failure(error.code, error.message, kind)
+    payload = encode_failure(error.code, explain(error), kind)
     return encode({"error": payload | {"param": getattr(error, "where", None)}})
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from toolglot.core.error_guide import make_failure
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -327,7 +328,8 @@ class OutputItems:
         left = [] if cut else list(self.calls.values())
         if left:
             names = ", ".join(call.name for call in left)
-            return [*steps, *self.fail(Failed("refused_call", f"The call of {names} has no end and was not made."))]
+            failure = make_failure("refused_call", f"The call of {names} has no end and was not made.")
+            return [*steps, *self.fail(failure)]
         if cut:
             self.response["incomplete_details"] = {"reason": cut}
         return [*steps, self.stop("incomplete" if cut else "completed", encode_usage(event.usage))]

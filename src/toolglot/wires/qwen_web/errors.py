@@ -31,13 +31,14 @@ _LOOKED_AT: Final = 64 << 10
 
 
 class _Kind(Struct, frozen=True):
-    """One kind of error: how it is recognised and what it becomes. ``advice`` says what to do about it."""
+    """One kind of error: how it is recognised and what it becomes. ``meaning`` is the message; the guide of
+    errors has the next step."""
 
     code: str
     status: int
     codes: tuple[str, ...]
     words: re.Pattern[str] | None
-    advice: str
+    meaning: str
     fault: ChatFault = ChatFault.NONE
     retry_after: int = 0
 
@@ -55,7 +56,7 @@ _BLOCKED: Final = _Kind(
     (),
     _words(r"FAIL_SYS_USER_VALIDATE|RGV587|aliyun_waf|/punish\?|action=captcha"),
     "The upstream suspects automated use and asks for a check by a person. No further request is sent to it for a"
-    " while. Open the site in a browser, and use the account less.",
+    " while.",
     ChatFault.BLOCKED,
     BLOCKED_SECONDS,
 )
@@ -66,14 +67,14 @@ _KINDS: Final = (
         400,
         ("contextlengthexceeded",),
         None,
-        "The conversation is longer than the model's context: shorten or compact it.",
+        "The conversation is longer than the model's context.",
     ),
     _Kind(
         "chat_in_progress",
         503,
         (),
         _words(r"chat is in progress"),
-        "The chat is still being answered: try again in a few seconds.",
+        "The chat is still being answered.",
         ChatFault.BUSY,
         BUSY_SECONDS,
     ),
@@ -82,7 +83,7 @@ _KINDS: Final = (
         404,
         ("parentnotfound",),
         _words(r"parent_id \S* ?is not exist"),
-        "The message to follow is not in the chat: send the conversation as a new chat.",
+        "The message to follow is not in the chat.",
         ChatFault.GONE,
     ),
     _Kind(
@@ -90,21 +91,21 @@ _KINDS: Final = (
         502,
         (),
         _words(r"too many messages"),
-        "The upstream takes one message per request and got several. This is a bug in toolglot: please report it.",
+        "The upstream takes one message per request and got several. This is a bug in toolglot.",
     ),
     _Kind(
         "upstream_unauthorized",
         401,
         ("unauthorized",),
         _words(r"token has expired"),
-        "The upstream does not accept its token: log in to the site again and set the new token (QWEN_TOKEN).",
+        "The upstream does not accept the gateway's token for it.",
     ),
     _Kind(
         "chat_not_found",
         404,
         ("notfound", "chatnotfound"),
         _words(r"chat has been deleted"),
-        "The chat does not exist any more: send the conversation as a new chat.",
+        "The chat does not exist any more.",
         ChatFault.GONE,
     ),
     _Kind(
@@ -112,7 +113,7 @@ _KINDS: Final = (
         429,
         ("parallellimited", "toomanyrequests"),
         None,
-        "The account has too many requests at once: try again in a few seconds.",
+        "The account has too many requests at once.",
         retry_after=BUSY_SECONDS,
     ),
     _Kind(
@@ -120,14 +121,14 @@ _KINDS: Final = (
         429,
         ("ratelimited", "quotalimited", "exceedlimit", "quotaexhausted"),
         _words(r"allocated quota exceeded|upper limit for today"),
-        "The account has used up its quota: wait, or use another upstream.",
+        "The account has used up its quota.",
     ),
     _Kind(
         "upstream_internal_error",
         502,
         ("internalservererror",),
         _words(r"internal error"),
-        "The upstream failed by itself: try again.",
+        "The upstream failed by itself.",
         ChatFault.TRANSIENT,
     ),
     _Kind(
@@ -223,7 +224,7 @@ def _read_hours(error: Mapping[str, Any]) -> int:
 
 
 def _make(kind: _Kind, details: str = "", retry_after: int = 0, status: int = 0) -> UpstreamResponseError:
-    message = f"{kind.advice} ({details})" if details else kind.advice
+    message = f"{kind.meaning} ({details})" if details else kind.meaning
     error = UpstreamResponseError(message, status or kind.status, kind.code)
     wait = retry_after or kind.retry_after
     if wait:

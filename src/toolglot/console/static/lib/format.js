@@ -4,10 +4,7 @@ const UNSAFE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b
 
 // Control characters and characters that change the direction of text become visible names.
 export function visible(text) {
-  return text.replace(UNSAFE, (found) => {
-    const code = found.charCodeAt(0);
-    return code < 0x20 ? String.fromCharCode(0x2400 + code) : `⟦U+${code.toString(16).toUpperCase().padStart(4, "0")}⟧`;
-  });
+  return text.replace(UNSAFE, (found) => `⟦U+${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟧`);
 }
 
 export function count(number) {

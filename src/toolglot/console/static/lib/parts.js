@@ -61,6 +61,13 @@ export function TextBlock({ text, label, format = true, wrap = true }) {
   </div>`;
 }
 
+// A text within a line; only its beginning until more is asked for.
+export function LongText({ text, limit: first = 20_000 }) {
+  const [limit, setLimit] = useState(first);
+  if (text.length <= limit) return visible(text);
+  return html`${visible(text.slice(0, limit))} <button class="link" onClick=${() => setLimit(limit + MORE)}>Show more (${count(text.length - limit)} characters are not shown)</button>`;
+}
+
 export function Segments({ segments, label }) {
   const [limit, setLimit] = useState(PAGE);
   let left = limit;

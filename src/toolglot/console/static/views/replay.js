@@ -1,7 +1,7 @@
 // Sends a recorded turn again with other settings, and compares the results; copies it as curl, Python or a test sample.
 import { html, useState } from "console/lib/html.js";
 import { duration, plural, visible } from "console/lib/format.js";
-import { Badge, CopyButton, Loading, Note, TextBlock, useData } from "console/lib/parts.js";
+import { Loading, Note, TextBlock, useData } from "console/lib/parts.js";
 import { DiffView } from "console/lib/diff_view.js";
 
 const SNIPPETS = [["curl", "curl"], ["python", "Python"], ["sample", "test sample"], ["tools", "its tools"]];

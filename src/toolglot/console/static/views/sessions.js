@@ -21,6 +21,11 @@ function SessionsView() {
   const [total, setTotal] = useState(null);
   const [fresh, setFresh] = useState(() => new Set());
   const pages = useRef(new Map());
+  const shownFilter = useRef(filter);
+  if (shownFilter.current !== filter) {
+    shownFilter.current = filter;
+    pages.current = new Map();
+  }
   const range = useRef([0, 50]);
   const [, redraw] = useState(0);
   const rowHeight = useRowHeight();
@@ -47,10 +52,7 @@ function SessionsView() {
     range.current = [first, last];
     for (let page = Math.floor(first / PAGE); page * PAGE < Math.max(last, 1); page += 1) load(page);
   };
-  useEffect(() => {
-    pages.current = new Map();
-    need(...(total === null ? [0, 50] : [0, 50]));
-  }, [filter]);
+  useEffect(() => need(0, 50), [filter]);
   useEffect(() => {
     const refresh = (sessions) => {
       const [first, last] = range.current, kept = new Map();
@@ -78,7 +80,7 @@ function SessionsView() {
     </div>
     ${error && html`<${Note} kind="bad">${error.message}<//>`}
     <${OpenRequests} open=${open} />
-    ${total === 0 && !error ? html`<${Empty} filtered=${filter.text || filter.outcome || filter.troubled} />` : html`<${VirtualList} total=${total ?? 0} rowHeight=${rowHeight} need=${need} label="Sessions, most recently used first" header=${header}
+    ${total === 0 && !error ? html`<${Empty} filtered=${filter.text || filter.outcome || filter.troubled} />` : html`<${VirtualList} key=${JSON.stringify(filter)} total=${total ?? 0} rowHeight=${rowHeight} need=${need} label="Sessions, most recently used first" header=${header}
       renderRow=${(at, style) => html`<${SessionRow} key=${row(at)?.id ?? `row-${at}`} session=${row(at)} at=${at} style=${style} isFresh=${fresh.has(row(at)?.id)} />`} />`}
   </section>`;
 }
@@ -91,13 +93,14 @@ function SessionRow({ session, at, style, isFresh }) {
     <span role="cell" class="c-time"><a href=${href} title=${session.id}>${when(used)}</a></span>
     <span role="cell" class="c-client" title=${visible(session.client_session || "")}>${visible(session.client) || html`<i class="quiet">unknown</i>`}</span>
     <span role="cell" class="c-model" title=${`${visible(session.model)} at ${visible(session.upstream)}`}>${visible(session.model)}</span>
-    <span role="cell" class="num" data-name="turns">${count(session.turns)}</span>
-    <span role="cell" class="num" data-name="calls">${count(session.calls)}</span>
-    <span role="cell" class=${`num ${session.repairs ? "hot" : "zero"}`} data-name="repairs">${count(session.repairs)}</span>
-    <span role="cell" class=${`num ${session.retries ? "hot" : "zero"}`} data-name="retries">${count(session.retries)}</span>
-    <span role="cell" class="num" data-name="in">${count(session.input_tokens)}</span>
-    <span role="cell" class="num" data-name="out">${count(session.output_tokens)}</span>
-    <span role="cell" class="num" data-name="time">${duration(session.seconds)}</span>
+    <span class="c-summary" aria-hidden="true">${plural(session.turns, "turn")} · ${plural(session.calls, "call")}${session.repairs ? ` · ${plural(session.repairs, "repair")}` : ""}${session.retries ? ` · ${plural(session.retries, "retry", "retries")}` : ""}</span>
+    <span role="cell" class="num">${count(session.turns)}</span>
+    <span role="cell" class="num">${count(session.calls)}</span>
+    <span role="cell" class=${`num ${session.repairs ? "hot" : "zero"}`}>${count(session.repairs)}</span>
+    <span role="cell" class=${`num ${session.retries ? "hot" : "zero"}`}>${count(session.retries)}</span>
+    <span role="cell" class="num">${count(session.input_tokens)}</span>
+    <span role="cell" class="num">${count(session.output_tokens)}</span>
+    <span role="cell" class="num">${duration(session.seconds)}</span>
     <span role="cell" class="c-outcome"><${Outcome} value=${session.outcome} failed=${session.failed} />${session.failed > 1 && html` <${Badge} kind="bad" title="turns that were not answered">${session.failed} failed<//>`}</span>
   </div>`;
 }
@@ -138,7 +141,7 @@ function useRowHeight() {
     query.addEventListener("change", change);
     return () => query.removeEventListener("change", change);
   }, []);
-  return narrow ? 58 : 32;
+  return narrow ? 68 : 32;
 }
 
 function moveFocus(event) {

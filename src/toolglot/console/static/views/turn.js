@@ -1,7 +1,7 @@
 // One turn: what was asked, what the model wrote, what the client got, attempts, changes since the turn before, replay.
 import { html, useMemo, useState } from "console/lib/html.js";
 import { bytes, count, duration, pretty, visible, when } from "console/lib/format.js";
-import { Badge, CopyButton, Facts, Legend, Loading, Note, Segments, Tabs, TextBlock, useData } from "console/lib/parts.js";
+import { Badge, Facts, Legend, Loading, LongText, Note, Segments, Tabs, TextBlock, useData } from "console/lib/parts.js";
 import { commonPrefix } from "console/lib/diff.js";
 import { DiffView } from "console/lib/diff_view.js";
 import { Replay } from "console/views/replay.js";
@@ -70,7 +70,7 @@ function Answer({ turn }) {
     <section aria-label="The model's own text"><h3>Model wrote</h3><${Legend} />
       ${turn.reasoning && html`<details class="reasoning" open><summary>Reasoning (${count(turn.reasoning.length)} characters)</summary><${TextBlock} text=${turn.reasoning} format=${false} label="reasoning" /></details>`}
       ${hasText ? html`<${Segments} segments=${segments} label="The model's own text" />`
-        : html`<p class="quiet">${turn.record.mode === "relay" ? "Relayed: the bytes passed unread, so the text is what the client received." : turn.record.calls ? "No text: the model made native calls only." : "The model wrote no text."}</p>`}
+        : html`<p class="quiet">${turn.record.calls ? "No text: the model made native calls only." : "The model wrote no text."}</p>`}
       <${Pieces} turn=${turn} />
     </section>
     <section aria-label="What the client received"><h3>Client received</h3><${Events} turn=${turn} /></section>
@@ -90,7 +90,7 @@ function Events({ turn }) {
     <ol class="events">${events.slice(0, limit).map((event) => html`<li class=${`event ${event.kind}`}>
       <span class="event-time">${event.time === null ? "" : duration(event.time / 1000)}</span>
       <span class="event-kind">${KIND_NAMES[event.kind] ?? event.kind}</span>
-      <span class="event-text">${visible(event.kind === "arguments" && joined ? pretty(event.text) : event.text.slice(0, 20_000))}</span></li>`)}</ol>
+      <span class="event-text"><${LongText} text=${event.kind === "arguments" && joined ? pretty(event.text) : event.text} /></span></li>`)}</ol>
     ${events.length > limit && html`<button class="more" onClick=${() => setLimit(limit + 2000)}>Show more (${count(events.length - limit)} events are not shown)</button>`}`;
 }
 
@@ -127,7 +127,7 @@ function Attempts({ turn, summary }) {
     const record = summary.attempts[at];
     return html`<section class="attempt" aria-label=${`Attempt ${at + 1}`}>
       <h3>Attempt ${at + 1} ${record?.error ? html`<${Badge} kind="bad">${visible(record.error)}<//>` : html`<${Badge} kind="good">accepted<//>`} <span class="quiet num">${duration(record?.duration)}</span></h3>
-      ${attempt.feedback.length > 0 && html`<details open><summary>Feedback that it was sent</summary>${attempt.feedback.map((message) => html`<p class="role">${message.role}</p><${TextBlock} text=${message.text} format=${false} label="feedback" />`)}</details>`}
+      ${attempt.feedback.length > 0 && html`<details open><summary>Feedback that it was sent</summary>${attempt.feedback.map((message) => html`<${TextBlock} text=${message.text} format=${false} label=${message.role === "assistant" ? "its own answer, repeated" : "feedback"} />`)}</details>`}
       ${attempt.segments.length ? html`<${Segments} segments=${attempt.segments} label=${`Text of attempt ${at + 1}`} />` : html`<p class="quiet">No text.</p>`}
       <details><summary>Request (${bytes(attempt.request.length)})</summary><${TextBlock} text=${attempt.request} label=${`request of attempt ${at + 1}`} /></details>
     </section>`;
@@ -136,9 +136,13 @@ function Attempts({ turn, summary }) {
 
 // -- changes since the turn before --------------------------------------------------------------------------------------
 
-function Changes({ turn, summary, before, source }) {
+function Changes(props) {
+  if (!props.before) return html`<p class="empty">This is the first turn: there is nothing to compare it with.</p>`;
+  return html`<${Comparison} ...${props} />`;
+}
+
+function Comparison({ turn, summary, before, source }) {
   const [which, setWhich] = useState("upstream");
-  if (!before) return html`<p class="empty">This is the first turn: there is nothing to compare it with.</p>`;
   const [earlier, error] = useData((signal) => source.turn(before.id, signal), [before.id]);
   if (error) return html`<${Note} kind="bad">${error.message}<//>`;
   if (!earlier) return html`<${Loading} />`;
@@ -152,7 +156,7 @@ function Changes({ turn, summary, before, source }) {
       <button aria-pressed=${which === "client"} onClick=${() => setWhich("client")}>Client requests</button>
     </div>
     <p class="cache-line">${old === now ? "The two requests are the same." : html`The first byte that differs is byte <b>${offset.toLocaleString("en")}</b> of ${new Blob([now]).size.toLocaleString("en")}.`}
-      ${summary.stable_bytes !== null && summary.prompt_bytes > 0 && html` Of the prompt, the first <b>${summary.stable_bytes.toLocaleString("en")}</b> of ${summary.prompt_bytes.toLocaleString("en")} bytes are the same as in the request before, so an upstream can take as much from its cache.`}</p>
+      ${summary.stable_bytes !== null && summary.prompt_bytes > 0 && html` Of the prompt, the first <b>${summary.stable_bytes.toLocaleString("en")}</b> of ${summary.prompt_bytes.toLocaleString("en")} bytes are the same as in the ${summary.attempts?.length > 1 ? "attempt" : "request"} before, so an upstream can take as much from its cache.`}</p>
     ${summary.unstable_at && html`<${Note} kind="warn">The prompt cache is broken at <code>${visible(summary.unstable_at)}</code>, byte ${summary.stable_bytes.toLocaleString("en")}: everything behind it is read again.<//>`}
     ${old !== now && html`<pre class="code wrap around" tabindex="0" role="region" aria-label="Around the first difference"><span class="quiet">${visible(old.slice(Math.max(0, same - 120), same))}</span><ins>${visible(now.slice(same, same + 120))}</ins></pre>`}
     <${DiffView} before=${pretty(old)} after=${pretty(now)} label="Changes since the turn before" />

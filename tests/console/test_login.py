@@ -1,0 +1,200 @@
+"""Who may open the console: keys with the admin scope, and without keys only this machine's own pages."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+from support.console import OpenedConsole, opened_console
+from support.gateway import Answer, run
+
+from toolglot.config import KeyHash, make_key
+from toolglot.store import open_store
+from toolglot.store.interface import ADMIN, KeyRow, Store
+
+ADMIN_KEY, CLIENT_KEY = (make_key(Random(seed).randbytes) for seed in (1, 2))
+KEYS = {"admin_keys": str(KeyHash.of(ADMIN_KEY)), "client_keys": str(KeyHash.of(CLIENT_KEY))}
+
+
+async def log_in(console: OpenedConsole, key: str, **headers: str) -> Answer:
+    return await console.call("/login", "POST", {"key": key}, **headers)
+
+
+def cookie_of(answer: Answer) -> str:
+    return answer.headers["set-cookie"].partition(";")[0]
+
+
+def test_without_a_login_there_is_only_the_page(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, **KEYS) as console:
+            page = await console.call("/console")
+            assert page.status == 200 and b"<title>toolglot console" in page.body
+            assert (await console.call("/console/assets/app.js")).status == 200
+            state = (await console.call("/state")).json
+            assert state == {"login_required": True, "login_possible": True, "logged_in": False}
+            for path in ("/sessions", "/sessions/x", "/turns/x", "/live", "/replay/options", "/turns/x/snippets"):
+                assert (await console.call(path)).status == 401, path
+            assert (await console.call("/turns/x/replay", "POST", {})).status == 401
+            assert (await console.call("/sessions/x", "DELETE")).status == 401
+            assert (await console.call("/sessions/x/export")).status == 401
+
+    run(test)
+
+
+def test_a_login_gives_a_cookie_that_opens_the_console(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, **KEYS) as console:
+            answer = await log_in(console, ADMIN_KEY)
+            given = answer.headers["set-cookie"]
+            assert answer.status == 200 and "HttpOnly" in given and "SameSite=Strict" in given
+            assert "Path=/console" in given and "Secure" not in given
+            assert ADMIN_KEY not in given and KeyHash.of(ADMIN_KEY).digest.hex() not in given
+            console.headers["cookie"] = f"other=1; {cookie_of(answer)}"
+            assert (await console.get("/sessions"))["total"] == 0
+            assert (await console.get("/state"))["logged_in"]
+            out = await console.call("/logout", "POST", {})
+            assert "Max-Age=0" in out.headers["set-cookie"]
+
+    run(test)
+
+
+@pytest.mark.parametrize("key", ["", "sk-wrong", ADMIN_KEY[:-1], ADMIN_KEY + "x", str(KeyHash.of(ADMIN_KEY)), "é" * 9])
+def test_a_wrong_key_gives_nothing(tmp_path: Path, key: str) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, **KEYS) as console:
+            answer = await log_in(console, key)
+            assert answer.status == 401 and "set-cookie" not in answer.headers
+
+    run(test)
+
+
+def test_a_client_key_has_no_admin_scope(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, **KEYS) as console:
+            assert (await log_in(console, CLIENT_KEY)).status == 403
+            assert (await console.call("/sessions", authorization=f"Bearer {CLIENT_KEY}")).status == 403
+            assert (await console.call("/sessions", authorization=f"Bearer {ADMIN_KEY}")).status == 200
+            assert (await console.ask(key=ADMIN_KEY)).status == 200  # an admin key is a client key as well
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    ["toolglot_console=", "toolglot_console=99999999999.00", "toolglot_console=x.y", "toolglot_console=²²²²²²²²²²²².ab",
+     "toolglot_console=" + "9" * 5000 + ".ab", 'toolglot_console="99999999999.é"', "=;=;;", "toolglot_console"],
+)  # fmt: skip
+def test_forged_cookies(tmp_path: Path, forged: str) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, **KEYS) as console:
+            assert (await console.call("/sessions", cookie=forged)).status == 401
+
+    run(test)
+
+
+def test_a_changed_or_expired_cookie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, **KEYS) as console:
+            cookie = cookie_of(await log_in(console, ADMIN_KEY))
+            name, _, value = cookie.partition("=")
+            expires, _, signature = value.partition(".")
+            later = f"{name}={int(expires) + 1}.{signature}"
+            assert (await console.call("/sessions", cookie=later)).status == 401
+            assert (await console.call("/sessions", cookie=cookie)).status == 200
+            monkeypatch.setattr("toolglot.console.login.LOGIN_SECONDS", 0)
+            ended = cookie_of(await log_in(console, ADMIN_KEY))
+            assert (await console.call("/sessions", cookie=ended)).status == 401
+
+    run(test)
+
+
+def test_a_key_of_the_store_opens_the_console_until_it_is_revoked(tmp_path: Path) -> None:
+    async def test() -> None:
+        store = open_store("sqlite:toolglot.db", state_folder=tmp_path, now=time.time)
+        assert store is not None
+        await store.open()
+        row = KeyRow(name="root", hash=str(KeyHash.of(ADMIN_KEY)), created=1.0, scope=ADMIN)
+        await store.save_key(row)
+        await store.save_key(KeyRow(name="app", hash=str(KeyHash.of(CLIENT_KEY)), created=1.0))
+        assert (await store.list_keys())[1] == row
+        async with opened_console(tmp_path) as console:
+            assert (await log_in(console, CLIENT_KEY)).status == 403
+            console.headers["cookie"] = cookie_of(await log_in(console, ADMIN_KEY))
+            await console.get("/sessions")
+            await revoke(store, console)
+        await store.close()
+
+    async def revoke(store: Store, console: OpenedConsole) -> None:
+        await store.delete_key("root")
+        end = time.monotonic() + 10
+        while (status := (await console.call("/sessions")).status) == 200 and time.monotonic() < end:
+            await asyncio.sleep(0.05)
+        assert status == 401
+        assert not (await console.call("/state")).json["login_possible"]
+
+    run(test)
+
+
+def test_behind_https_the_cookie_is_secure(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, **KEYS) as console:
+            host = console.address.removeprefix("http://")
+            answer = await log_in(console, ADMIN_KEY, origin=f"https://{host}")
+            assert "; Secure" in answer.headers["set-cookie"]
+
+    run(test)
+
+
+FOREIGN = (
+    {"origin": "https://evil.example"},
+    {"sec_fetch_site": "cross-site"},
+    {"sec_fetch_site": "same-site"},
+    {"x_toolglot_console": "0"},
+    {"origin": "null"},
+)
+
+
+@pytest.mark.parametrize("headers", FOREIGN, ids=str)
+@pytest.mark.parametrize("keyed", [True, False], ids=["keys", "no keys"])
+def test_pages_of_other_sites_change_nothing(tmp_path: Path, keyed: bool, headers: dict[str, str]) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, **(KEYS if keyed else {})) as console:
+            if keyed:
+                console.headers["cookie"] = cookie_of(await log_in(console, ADMIN_KEY))
+            await console.ask(key=ADMIN_KEY)
+            session = (await console.only_session())["session"] if not keyed else {"id": "x"}
+            path = f"/sessions/{session['id']}"
+            assert (await console.call(path, "DELETE", **headers)).status == 403
+            assert (await log_in(console, ADMIN_KEY, **headers)).status == 403
+            if "sec_fetch_site" in headers:
+                assert (await console.call("/sessions", **headers)).status == 403
+
+    run(test)
+
+
+def test_without_keys_only_loopback_is_served(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path) as console:
+            assert (await console.call("/sessions")).status == 200
+            for path in ("/console", "/console/assets/app.js", "/console/api/state", "/console/api/sessions"):
+                assert (await console.call(path, host="evil.example")).status == 403, path
+                assert (await console.call(path, origin="http://evil.example")).status == 403, path
+
+    run(test)
+
+
+def test_read_only(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, console_read_only="true") as console:
+            await console.ask()
+            found = await console.only_session()
+            [turn] = found["turns"]
+            assert (await console.get("/state"))["read_only"]
+            assert (await console.call(f"/turns/{turn['id']}/replay", "POST", {})).status == 403
+            assert (await console.call(f"/sessions/{found['session']['id']}", "DELETE")).status == 403
+            assert len((await console.only_session())["turns"]) == 1
+
+    run(test)

@@ -1,0 +1,73 @@
+"""Sessions of requests are the same whether their records are named one by one or many at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from toolglot.core.conversation import Message, Text
+from toolglot.gateway.sessions.chain import make_chain
+from toolglot.gateway.sessions.naming import EndedTurn, name_sessions
+from toolglot.gateway.sessions.turns import SessionTurn
+from toolglot.store.sqlite import SqliteStore
+
+OWNER = bytes(8)
+
+
+def make_turn(dialog: list[tuple[str, str]], *, failed: bool = False) -> EndedTurn:
+    messages = [Message(role, (Text(text),)) for role, text in dialog]  # type: ignore[arg-type]
+    chain = make_chain(messages, b"secret", OWNER.hex(), "")
+    turn = SessionTurn(owner=OWNER, client_session="", chain=chain, model="m", upstream="u")
+    return EndedTurn(turn=turn, time=1.0, failed=failed)
+
+
+def invent_requests(chance: random.Random) -> list[EndedTurn]:
+    """Conversations that begin alike, take turns, fail, are retried, repeated and edited."""
+    dialogs: list[list[tuple[str, str]]] = []
+    requests: list[EndedTurn] = []
+    for number in range(40):
+        if not dialogs or chance.random() < 0.3:
+            dialogs.append([("user", chance.choice(["Hello", f"Question {number}"]))])
+            dialog = dialogs[-1]
+        else:
+            dialog = chance.choice(dialogs)
+            dialog += [("assistant", f"Answer {number}"), ("user", f"Go on {number}")]
+        if chance.random() < 0.2:
+            requests.append(make_turn(dialog, failed=True))
+        requests.append(make_turn(dialog))
+        if chance.random() < 0.1:
+            requests.append(make_turn([*dialog[:-1], ("user", f"Edited {number}")]))
+    return requests
+
+
+def name_in_batches(requests: list[EndedTurn], size: int, folder: Path) -> list[int]:
+    """The sessions, numbered in the order in which they came."""
+    numbers = count(1)
+
+    async def name() -> list[str]:
+        store = SqliteStore(folder / f"{size}.db", lambda: 1.0)
+        await store.open()
+        named: list[str] = []
+        for start in range(0, len(requests), size):
+            named += await name_sessions(requests[start : start + size], store, lambda: f"ses_{next(numbers):06}")
+        listed = {session.id for session in await store.list_sessions(OWNER, 1000)}
+        await store.close()
+        assert listed == set(named)
+        return named
+
+    named = asyncio.run(name())
+    order = {session: at for at, session in enumerate(dict.fromkeys(named))}
+    return [order[session] for session in named]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_size_of_a_batch_does_not_matter(seed: int, tmp_path: Path) -> None:
+    requests = invent_requests(random.Random(seed))
+    alone = name_in_batches(requests, 1, tmp_path)
+    assert len(set(alone)) > 1
+    for size in (2, 7, len(requests)):
+        assert name_in_batches(requests, size, tmp_path) == alone
