@@ -50,7 +50,7 @@ FILES: Mapping[str, str] = {
         '{"json": [1, 2.50, -0, 1e400, null, "\\n", {"a": "}"}]}\n```js\nx = `${y}`\n```\n~~~\n# !important $1 \\1\n'
     ),
     "unicode.txt": (
-        "naïve café e\u0301 ☕️ 👩‍👩‍👧 𝒳 日本語 العربية שלום\u200f zero\u200bwidth nbsp\u00a0 \ufffd\n"
+        "naïve café e\u0301 ☕️ 👩‍👩‍👧 𝒳 日本語 العربية שלום\u200f zero\u200bwidth join\u2060er nbsp\u00a0 \ufffd\n"
         "\u2028line\u2029paragraph\u0085next \u3000wide ＜tool_call＞ ｜DSML｜ ‖\n"
     ),
     "crlf.txt": "@echo off\r\n\r\necho one\r\n  echo two\r\nend",

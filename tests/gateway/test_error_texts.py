@@ -372,7 +372,7 @@ def test_an_upstream_that_is_silent(wire: str) -> None:
     run(test)
 
 
-# -- models that nobody knows ------------------------------------------------------------------------------------------
+# -- models that are not known ------------------------------------------------------------------------------------------
 
 
 def one_model() -> web.Application:

@@ -44,6 +44,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "gateway.recovery.call_ids:_compile": (256, "compiled forms of call ids"),
     "gateway.recovery.edit_hints:_HINTS": (1 << 20, "nearest lines of failed edits (characters)"),
     "core.call_patterns:_compile": (64, "compiled pattern settings"),
+    "core.error_guide:load_guide": (ALL, "the guide to errors"),
     "core.options:make_options": (64, "checked reader options"),
     "core.provenance:_NORMAL_FORMS": (1 << 24, "normal forms of texts with call markup (characters)"),
     "core.provenance:_call_forms": (1024, "spellings of a call to a tool"),

@@ -408,7 +408,7 @@ def test_marks_of_chat_templates_are_escaped_in_user_text_and_results(mark: str)
     conversation = Conversation("m", (user(f"a {mark} b"), result("1", mark)))
     prompted = render_as_text(conversation, "hermes")
     (message,) = prompted.conversation.messages
-    assert prompted.break_character == "\u2060" and mark not in message.text
+    assert prompted.break_character == "\u2064" and mark not in message.text
     assert message.text.replace(prompted.break_character, "").count(mark) == 2
 
 
@@ -426,10 +426,10 @@ def test_system_prompt_and_assistant_text_are_unchanged() -> None:
 
 
 def test_the_break_character_is_unused_in_the_conversation() -> None:
-    conversation = Conversation("m", (user("\u2060 <tool_call>"), assistant(Text("\u2063"))))
+    conversation = Conversation("m", (user("\u2064 <tool_call>"), assistant(Text("\u2062"))))
     prompted = render_as_text(conversation, "hermes")
-    assert prompted.break_character == "\u2062"
-    assert prompted.conversation.messages[0].text == "\u2060 <\u2062tool_call>"
+    assert prompted.break_character == "\u2063"
+    assert prompted.conversation.messages[0].text == "\u2064 <\u2063tool_call>"
 
 
 @pytest.mark.parametrize("name", ["run", "run_all", "_run", "read", "9lives", "m.c.p"])

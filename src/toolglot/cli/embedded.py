@@ -57,6 +57,20 @@ def _find_folder(settings: Settings) -> Path:
     return find_cache_folder(settings.embedded.cache_dir, os.environ) / MODELS_FOLDER
 
 
+def prepare_weights(settings: Settings) -> ModelChoice:
+    """The model that the settings name, or the default, with its weights on this machine.
+
+    Raises: UsageError if it cannot be downloaded, or there is none of that name.
+    """
+    choice = choose_embedded(settings)
+    check_runtime()
+    try:
+        find_weights(choice, settings) or _download(choice, settings)
+    except UnreachableError as failure:
+        raise UsageError(failure.message) from None
+    return choice
+
+
 @contextmanager
 def run_embedded(settings: Settings) -> Iterator[Settings]:
     """Run the embedded model while the block runs; gives the settings with it as an upstream.

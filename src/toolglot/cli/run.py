@@ -26,7 +26,7 @@ from toolglot.cli.foreground import SIGNALLED, Foreground
 from toolglot.cli.gateway_contact import GatewayContact, choose_model
 from toolglot.cli.gateway_process import direct_others, started
 from toolglot.cli.run_summary import RunSummary, count_records, find_sessions, read_records
-from toolglot.cli.serve import SMALL_MODEL_NOTE, repeat_options
+from toolglot.cli.serve import repeat_options
 from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, Connection, find_agent
 from toolglot.config import Settings
 from toolglot.config.settings import ANY
@@ -79,7 +79,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     agent = require_agent(arguments.client)
-    options = {name: value for name, value in vars(arguments).items() if name in LOADED and value is not None}
+    options = {name: value for name, value in vars(arguments).items() if name not in OWN and value is not None}
     settings = load_settings(argparse.Namespace(**options))
     key = arguments.key or os.environ.get(KEY_VARIABLE, "")
     if arguments.print:
@@ -96,8 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 ADDRESS, MODEL, FOLDER = "http://127.0.0.1:PORT", "MODEL", "FOLDER"
 """What ``--print`` shows for values that are not known before the start."""
-LOADED: Final = ("config", "base_url", "api_key", "dialect", "profiles", "state_dir", "mode")
-"""The options that the settings of the gateway are loaded with. The model is chosen here."""
+OWN: Final = ("client", "print", "json", "no_check", "key", "model", "passed", "run")
+"""What the settings of the gateway are not loaded with. The model is chosen here."""
 STORED: Final = ("config", "state_dir")
 """The options that decide which store is used."""
 
@@ -133,20 +133,22 @@ def run_agent(
     """Start the gateway and the agent, and print the summary. Returns: the exit code."""
     import asyncio
 
+    from toolglot.cli.embedded import prepare_weights, wants_embedded
+
     for note in settings.notes:
         print(f"note: {note}", file=sys.stderr)
     model = arguments.model or ""
-    if settings.upstreams:
+    if wants_embedded(settings):
+        if model:
+            raise UsageError("--model needs an upstream: give --base-url, or a settings file that has one")
+        print(f"note: {prepare_weights(settings).description}", file=sys.stderr)
+    else:
         model, fatal = asyncio.run(choose_checked_model(settings, model))
         if fatal and not arguments.no_check:
             print(f"toolglot: {agent.title} was not started (--no-check starts it nevertheless)", file=sys.stderr)
             return USAGE_ERROR
         if not model:
             raise UsageError("no model is known: give one with --model")
-    elif model:
-        raise UsageError("--model needs an upstream: give --base-url, or a settings file that has one")
-    else:
-        print(f"note: {SMALL_MODEL_NOTE}", file=sys.stderr)
     with Foreground() as foreground:
         summary = supervise_agent(agent, arguments, settings, Start(options, model, key), foreground)
         print_summary(summary, agent, arguments)

@@ -46,7 +46,7 @@ exit codes:
 RELOAD_INTERVAL = 0.5
 """Seconds between checks of the settings file for changes."""
 USUAL_ADDRESS = "http://127.0.0.1:8484"
-REPEATED = ("config", "base_url", "model", "dialect", "profiles", "state_dir", "mode")
+REPEATED = ("config", "embedded", "base_url", "model", "dialect", "profiles", "state_dir", "mode")
 SMALL_MODEL_NOTE = (
     "this model is small and slow: good to try single calls, far too small for an agent (it reads 8,192 tokens; Claude"
     " Code, Codex and OpenCode send 8,000 to 30,000 before you say a word). For an agent start the gateway in front of"

@@ -103,7 +103,7 @@ class ServerSettings:
     )
     unknown_model: str = setting(
         choice(REFUSE, ONLY_MODEL),
-        "a model name that nobody knows: `refuse`: an error that lists the known ones; `only_model`: the only model of"
+        "a model name that is not known: `refuse`: an error that lists the known ones; `only_model`: the only model of"
         " the settings, or else of the upstream, answers",
         REFUSE,
     )

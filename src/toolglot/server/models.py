@@ -1,4 +1,4 @@
-"""The models of the gateway: their endpoints, what upstreams list, and requests for models that nobody knows."""
+"""The models of the gateway: their endpoints, what upstreams list, and requests for models that are not known."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ DEMAND = re.compile(r"tool|function|call", re.I)
 """What feedback has that asks for a call without the name of the tool."""
 CHANCE = ("empty_answer",)
 """Classes that the same request may not get a second time."""
-UNSTABLE = re.compile(r"[\s\u200b-\u200d\u2060\ufeff]+")
+UNSTABLE = re.compile(r"[\s\u200b-\u200d\u2060-\u2064\ufeff]+")
 """Characters that a gateway may add or join."""
 
 Form: TypeAlias = tuple[object, ...]

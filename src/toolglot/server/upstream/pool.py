@@ -30,7 +30,7 @@ PORTS: Final = {"http": 80, "https": 443}
 ADDRESS: Final = "correct its base_url: it begins with http:// or https://, and names a host."
 HEADER: Final = "let the operator correct the headers of the upstream; the client's key may have the line break, too."
 TRUST: Final = "use the name of its certificate in base_url, or set SSL_CERT_FILE to the authority that signed it."
-TLS: Final = "see whether the server speaks http: then base_url begins with http://."
+TLS: Final = "see whether the server uses plain http: then base_url begins with http://."
 UNQUOTED: Final = "/?%:@!$&'()*+,;=~"
 
 Origin = tuple[str, str, int]
