@@ -70,6 +70,13 @@ def indent_lists(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def copy_hidden_files(pages: Path, site: Path) -> None:
+    """Copy linked files whose names begin with a dot; Zensical leaves them out."""
+    for path in pages.rglob(".*"):
+        if path.is_file():
+            shutil.copyfile(path, site / path.relative_to(pages))
+
+
 class PageReader(HTMLParser):
     """The ids and addresses of one page, and paragraphs that still hold Markdown."""
 
@@ -142,6 +149,7 @@ def build(root: Path) -> int:
     print(output.strip())
     if ended.returncode or "warning" in output.lower():
         return 1
+    copy_hidden_files(root / "build/pages", root / "build/site")
     problems = list(find_problems(root / "build/site"))
     for problem in problems:
         print(problem, file=sys.stderr)

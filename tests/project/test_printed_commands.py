@@ -20,7 +20,6 @@ from pathlib import Path
 import pytest
 from support.doc_blocks import ROOT, find_blocks, find_inline_commands, split_commands, split_words
 
-from toolglot.cli.main import COMMANDS
 from toolglot.clients.agents import AGENTS
 
 README, TUTORIAL, GUIDE = ROOT / "README.md", ROOT / "docs/tutorial.md", ROOT / "docs/usage-guide.md"
@@ -162,11 +161,6 @@ def reason_not_to_run(command: str) -> str:
     return next((reason for pattern, reason in NOT_RUN.items() if re.fullmatch(pattern, plain)), "")
 
 
-def is_missing(command: str) -> bool:
-    """Whether a command belongs to a part that this installation lacks."""
-    return split_words(command)[1:2] == ["run"] and "run" not in COMMANDS
-
-
 def test_every_reason_is_needed() -> None:
     commands = [command for page in (README, TUTORIAL) for command in printed_commands(page)]
     unused = [
@@ -180,7 +174,7 @@ def test_every_reason_is_needed() -> None:
 def test_the_tutorial(shell: Shell) -> None:
     ran = []
     for command in printed_commands(TUTORIAL):
-        if reason_not_to_run(command) or is_missing(command):
+        if reason_not_to_run(command):
             continue
         output = shell.run(command)
         ran.append(command.split("\n")[0])
@@ -200,13 +194,12 @@ def test_the_tutorial(shell: Shell) -> None:
 def test_the_readme(shell: Shell) -> None:
     shell.run("toolglot sim")
     commands = printed_commands(README)
-    servers = [command for command in commands if command.startswith("toolglot serve")]
-    for command in servers:
-        if not reason_not_to_run(command):
+    for command in commands:
+        if command.startswith("toolglot serve") and not reason_not_to_run(command):
             shell.run(command)
     agents = 0
     for command in commands:
-        if command in servers or command == "toolglot sim" or reason_not_to_run(command) or is_missing(command):
+        if command.startswith(("toolglot serve", "toolglot sim", "toolglot run")) or reason_not_to_run(command):
             continue
         output = shell.run(command.replace('"model": "any"', '"model": "sim"'))
         if split_words(command)[1:2] == ["setup"]:
@@ -215,7 +208,6 @@ def test_the_readme(shell: Shell) -> None:
     assert agents == len(AGENTS)
 
 
-@pytest.mark.skipif("run" not in COMMANDS, reason="this installation has no 'toolglot run'")
 def test_the_readme_runs_every_agent(shell: Shell) -> None:
     """Each line starts the agent's program."""
     shell.run("toolglot sim")

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("*.md", "docs/**/*", "bench/README.md", "examples/*", "mkdocs.yml")
+PAGES = ("*.md", "docs/**/*", "bench/README.md", "examples/**/*", "mkdocs.yml")
 BROKEN_LINKS = {
     "[setup](setup-of-clients.md)": "page does not exist",
     "[words](glossary.md#no-such-words)": "anchor does not exist",
@@ -31,7 +31,7 @@ BROKEN_PAGES = {
 def copy(tmp_path: Path) -> Path:
     for pattern in PAGES:
         for path in ROOT.glob(pattern):
-            if path.is_file():
+            if path.is_file() and "node_modules" not in path.parts:
                 (tmp_path / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, tmp_path / path.relative_to(ROOT))
     return tmp_path

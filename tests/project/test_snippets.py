@@ -122,6 +122,8 @@ def check_command(words: list[str]) -> str:
         case ["toolglot", command, *arguments]:
             if command not in COMMANDS:
                 return f"there is no command {command!r}"
+            if command == "run" and "--" in arguments:
+                arguments = arguments[: arguments.index("--")]  # what follows is for the agent
             complaint = io.StringIO()
             with contextlib.redirect_stderr(complaint), contextlib.redirect_stdout(io.StringIO()):
                 try:
@@ -149,16 +151,8 @@ def check_command(words: list[str]) -> str:
 @pytest.mark.parametrize("block", blocks("sh"))
 def test_commands_exist_with_these_options(block: Block) -> None:
     problems = {command: check_command(split_words(command)) for command in split_commands(block.text)}
-    missing = [command for command, problem in problems.items() if problem and not is_optional(command)]
+    missing = [command for command, problem in problems.items() if problem]
     assert missing == [], problems
-
-
-def is_optional(command: str) -> bool:
-    """Whether a command belongs to a part that this installation lacks."""
-    words = split_words(command)
-    if words[:2] == ["toolglot", "run"]:
-        return "run" not in COMMANDS
-    return "--embedded" in words and bool(check_command(["toolglot", "serve", "--embedded", "smollm2"]))
 
 
 def test_commands_are_checked() -> None:
@@ -179,7 +173,7 @@ def test_commands_in_the_text_exist(page: Path) -> None:
     problems = {}
     for command in find_inline_commands(page):
         problem = check_command(split_words(command.replace("[", "").replace("]", "")))
-        if problem and "arguments are required" not in problem and "|" not in command and not is_optional(command):
+        if problem and "arguments are required" not in problem and "|" not in command:
             problems[command] = problem
     assert problems == {}
 

@@ -154,7 +154,7 @@ def start_table(_: Path) -> str:
         for agent in AGENTS
         if agent.launch
     ]
-    return "".join(rows)
+    return "".join(["| client | how | installed with |\n|---|---|---|\n", *rows])
 
 
 def _list_means(agent: Agent) -> Iterator[str]:
