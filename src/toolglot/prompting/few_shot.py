@@ -99,7 +99,9 @@ def render_for_small_model(
         return _add_grammar(prompted, _NO_TAGS)
     messages = _insert_examples(prompted.conversation.messages, *_prepare(tools, dialect, kind))
     with_examples = replace(prompted, conversation=replace(prompted.conversation, messages=messages))
-    return _add_grammar(with_examples, build_grammar(tools, dialect, required=kind is AnswerKind.CALL, parallel=False))
+    required = kind is AnswerKind.CALL
+    grammar = build_grammar(tools, dialect, required=required, parallel=False, bare=not required)
+    return _add_grammar(with_examples, grammar)
 
 
 @lru_cache(maxsize=16)
