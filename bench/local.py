@@ -146,9 +146,9 @@ def measure(name: str, base_url: str, choice: str, show: bool) -> Score:
 
 @contextmanager
 def gateway() -> Iterator[str]:
-    """``toolglot serve`` with its defaults, nothing configured."""
+    """``toolglot serve`` with its defaults, nothing configured, and no store, which may have client keys."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI_", "TOOLGLOT_"))}
-    command = [sys.executable, "-m", "toolglot", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "toolglot", "serve", "--port", "0", "--state-dir", "none"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=clean) as process:
         assert process.stdout is not None
         found = next(filter(None, (re.search(r"http://\S+/v1", line) for line in process.stdout)))

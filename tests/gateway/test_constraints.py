@@ -292,7 +292,7 @@ def test_a_real_model_is_held_to_a_schema(embedded: local.EmbeddedModel) -> None
 
 
 def test_a_profile_can_ask_for_examples_and_a_grammar(tmp_path: Path) -> None:
-    """A model that needs them gets both with every request that offers tools, also after a result."""
+    """A model that needs them gets both with a question; a result it answers in words, as it would call for ever."""
     profiles = tmp_path / "profiles.toml"
     profiles.write_text("[[rule]]\nname = 'x'\nnative = false\nstructured = 'grammar'\nquirks = ['needs_examples']\n")
     function = {"name": "read", "description": "Read a file", "parameters": SCHEMA}
@@ -306,9 +306,9 @@ def test_a_profile_can_ask_for_examples_and_a_grammar(tmp_path: Path) -> None:
                 tools = [{"type": "function", "function": function}]
                 await gate.ask({"model": "m", "messages": messages, "tools": tools})
                 sent = gate.record.bodies[-1]
-                assert "tools" not in sent and '\\"read\\"' in sent["grammar"] and sent["temperature"] == 0
-                assert [each["role"] for each in sent["messages"][:3]] == ["system", "user", "assistant"]
-                assert sent["messages"][-len(messages) :][0]["content"] == asked[0]["content"]
+                assert "tools" not in sent and sent["temperature"] == 0
+                assert ('\\"read\\"' in sent["grammar"]) is (messages is asked)
+                assert (len(sent["messages"]) > 4) is (messages is asked), "examples"
 
     run(test)
 

@@ -74,15 +74,6 @@ def test_what_the_answer_has_to_be(conversation: Conversation, need: AnswerKind)
     assert choose_answer_kind(conversation) is need
 
 
-def test_a_model_that_manages_several_steps_may_call_after_a_result() -> None:
-    after_result = ask_for(QUESTION, CALLED, RESULT)
-    assert choose_answer_kind(after_result, several_steps=True) is AnswerKind.EITHER
-    several = render_for_small_model(after_result, "hermes", several_steps=True).conversation
-    once = render_for_small_model(after_result, "hermes").conversation
-    assert "get_weather" in several.extra["grammar"] and "get_weather" not in once.extra["grammar"]
-    assert len(several.messages) > len(once.messages)
-
-
 def test_what_depends_on_the_tools_alone_is_made_once() -> None:
     first = render_for_small_model(ask_for(QUESTION), "hermes").conversation
     later = render_for_small_model(ask_for(message("user", "And in Rome?")), "hermes").conversation

@@ -136,6 +136,27 @@ def test_a_schema_that_cannot_be_used_leaves_the_tool_without_arguments() -> Non
     assert read(Grammar(make("hermes", tools=(broken,)), random.Random(0)).write()).calls[0].arguments == "{}"
 
 
+def test_what_begins_like_bare_json_is_a_call_if_the_smallest_models_may() -> None:
+    """Text can no longer contain the beginning of such a call, so that only tools that there are can be named."""
+    plain = build_grammar(TOOLS, "hermes", required=False, parallel=False)
+    bare = build_grammar(TOOLS, "hermes", required=False, parallel=False, bare=True)
+    assert plain is not None and bare is not None
+    begins = [line.split(" ::= ")[1] for line in bare.splitlines() if line.startswith("call-")]
+    assert sum(body.startswith('"{\\"name\\"') for body in begins) == len(TOOLS)
+    assert sum(body.startswith('"<tool_call>') for body in begins) == len(TOOLS)
+    assert '"{\\"name\\"' not in plain
+    assert bare.startswith("root ::= [^\\U0000003C\\U0000007B] text-"), "text is not empty"
+
+
+@needs_model
+def test_a_model_that_forgets_the_marks_names_a_tool_that_there_is() -> None:
+    question = [{"role": "user", "content": 'Repeat exactly: {"name": "config.json", "arguments": {}}'}]
+    held = build_grammar(TOOLS, "hermes", required=False, parallel=False, bare=True)
+    with start_model() as model:
+        answer = ask(model.base_url, question, grammar=held, max_tokens=100)
+    assert answer and '{"name": "config' not in answer, answer
+
+
 @needs_model
 def test_the_model_server_takes_every_grammar_and_writes_a_call() -> None:
     question = [{"role": "user", "content": "What is the weather in Oslo?"}]

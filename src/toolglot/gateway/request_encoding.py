@@ -173,10 +173,8 @@ def _offer_one(conversation: Conversation, name: str, native: bool) -> Conversat
 
 def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedConversation:
     route = exchange.route
-    if route.upstream.coached:
+    if route.upstream.coached or (route.rule is not None and NEEDS_EXAMPLES in route.rule.quirks):
         return render_for_small_model(conversation, route.dialect)
-    if route.rule is not None and NEEDS_EXAMPLES in route.rule.quirks:
-        return render_for_small_model(conversation, route.dialect, several_steps=True)
     prompted = render_as_text(conversation, route.dialect, parallel=route.parallel)
     if conversation.choice.mode != "required":
         return prompted

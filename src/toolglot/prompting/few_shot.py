@@ -62,28 +62,24 @@ class AnswerKind(StrEnum):
     TEXT = "text"
 
 
-def choose_answer_kind(conversation: Conversation, *, several_steps: bool = False) -> AnswerKind:
+def choose_answer_kind(conversation: Conversation) -> AnswerKind:
     """Decide what the model may answer with, instead of leaving it to the model.
 
-    A user message may be answered with a call or with text. Unless ``several_steps`` are allowed, results are answered
-    with text, because the smallest models would call again and again: tasks end after the first step then, unless the
-    client requires a call.
+    A user message may be answered with a call or with text. Results are answered with text, because a model of this
+    size would call again and again: tasks of several steps end after the first, unless the client requires a call.
     """
     if not conversation.tools or conversation.choice.mode == "none":
         return AnswerKind.TEXT
     if conversation.choice.mode == "required":
         return AnswerKind.CALL
     answers_results = bool(conversation.messages) and conversation.messages[-1].role == "tool"
-    return AnswerKind.TEXT if answers_results and not several_steps else AnswerKind.EITHER
+    return AnswerKind.TEXT if answers_results else AnswerKind.EITHER
 
 
-def render_for_small_model(
-    conversation: Conversation, dialect: str, *, several_steps: bool = False
-) -> PromptedConversation:
+def render_for_small_model(conversation: Conversation, dialect: str) -> PromptedConversation:
     """Render a conversation for a very small model: a short prompt, examples, a grammar and temperature 0.
 
-    Parameters, result and errors are those of ``render_as_text``; ``several_steps`` as in ``choose_answer_kind``. A
-    temperature that the client sets stays.
+    Parameters, result and errors are those of ``render_as_text``. A temperature that the client sets stays.
     """
     sampling = conversation.sampling
     if sampling.temperature is None:
@@ -94,12 +90,14 @@ def render_for_small_model(
     prompted = replace(without_tools, tools=tools)
     if not tools:
         return prompted
-    kind = choose_answer_kind(conversation, several_steps=several_steps)
+    kind = choose_answer_kind(conversation)
     if kind is AnswerKind.TEXT:
         return _add_grammar(prompted, _NO_TAGS)
     messages = _insert_examples(prompted.conversation.messages, *_prepare(tools, dialect, kind))
     with_examples = replace(prompted, conversation=replace(prompted.conversation, messages=messages))
-    return _add_grammar(with_examples, build_grammar(tools, dialect, required=kind is AnswerKind.CALL, parallel=False))
+    required = kind is AnswerKind.CALL
+    grammar = build_grammar(tools, dialect, required=required, parallel=False, bare=not required)
+    return _add_grammar(with_examples, grammar)
 
 
 @lru_cache(maxsize=16)

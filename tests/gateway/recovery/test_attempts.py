@@ -23,6 +23,7 @@ from toolglot.core.events import (
 )
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.recovery.attempts import add_usage
+from toolglot.gateway.recovery.retry_messages import copies_feedback
 from toolglot.wires import client_wires
 
 WIRES = sorted(client_wires())
@@ -422,3 +423,32 @@ def test_a_broken_connection_is_an_error_and_not_a_defect(client: str, mode: str
     events = line.break_off(exchange, cut, UpstreamError("The connection broke."))
     assert sum_up(events)[1:] == ([], "failed") and not exchange.asks_again
     assert "connection broke" in str(events[-1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "copied"),
+    [
+        ('{"command": "make the next tool call, or if nothing is left to do, say so"}', True),
+        ('{"content": "Your last answer was empty."}', True),
+        ('{"path": "[... write your value of path here ...]"}', True),
+        ('{"command": "make all", "content": "Nothing is left to do. Go on."}', False),
+        ('{"path": "a.txt"}', False),
+    ],
+)
+def test_a_call_that_copies_the_feedback_is_not_meant(arguments: str, copied: bool) -> None:
+    assert copies_feedback(arguments) is copied
+
+
+@pytest.mark.parametrize("mode", ["text", "native"])
+@STREAMED
+def test_a_call_made_of_the_feedback_is_never_delivered(mode: str, streamed: bool) -> None:
+    line, exchange = ask("openai_chat", "openai_chat", mode, streamed)
+    copied = {"path": "a.txt", "content": "make the next tool call, or if nothing is left to do, say so in words."}
+    answer = written(hermes("write_file", copied)) if mode == "text" else native("write_file", json.dumps(copied))
+    empty: list[Event] = [Finished("stop", USAGE)]
+    if streamed:
+        events, _ = line.answer_in_turn(exchange, [empty, answer])
+        assert sum_up(events)[1:] == ([], "failed")
+    else:
+        with pytest.raises(ToolglotError, match="empty"):
+            line.answer_in_turn(exchange, [empty, answer])

@@ -54,8 +54,8 @@ from toolglot.gateway.recovery.attempts import (
     choose_reason,
 )
 from toolglot.gateway.recovery.extension import extend_arguments, make_key
+from toolglot.gateway.recovery.retry_messages import copies_feedback
 from toolglot.gateway.telemetry.log import RequestRecorder
-from toolglot.prompting.feedback import holds_placeholder
 from toolglot.reading.reader import Reader
 
 ARGUMENTS: Final = "{gap}({why} Its arguments were:)\n\n{arguments}"
@@ -293,7 +293,7 @@ class CheckedDelivery:
             return
         arguments = "".join(call.fragments)
         defects = self.checker.find_defects(call.event.name, arguments)
-        if not defects and self.first_defect is not None and holds_placeholder(arguments):
+        if not defects and self.first_defect is not None and copies_feedback(arguments):
             defects = (COPIED,)
         if defects and call.held:
             self.hold_back(call, event, defects)

@@ -5,12 +5,13 @@ The feedback travels in the channel that the model expects: as the result of a n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from toolglot.core.conversation import Message, Part, Text, Tool, ToolCall, ToolResult
 from toolglot.gateway.recovery.attempts import AnswerDefect, DefectKind
-from toolglot.prompting.feedback import write_feedback
+from toolglot.prompting.feedback import holds_placeholder, write_feedback
 
 REQUESTS: Final[Mapping[DefectKind, str]] = {
     DefectKind.NARRATED: (
@@ -37,6 +38,23 @@ REQUESTS: Final[Mapping[DefectKind, str]] = {
 NOT_EXECUTED: Final = "This call was not executed, because an earlier one was wrong. Make it again afterwards."
 INTERRUPTED: Final = "The calls behind it were not executed either: write them again too, behind the corrected one."
 ACCEPTED: Final = "The calls before it were accepted: do not repeat them."
+
+
+MIN_COPIED: Final = 23
+"""Characters of a clause of the feedback that do not occur in arguments by chance."""
+CLAUSES: Final = tuple(
+    clause
+    for text in (*REQUESTS.values(), NOT_EXECUTED, INTERRUPTED, ACCEPTED)
+    for clause in map(str.strip, re.split(r"[.:,]", text.lower()))
+    if len(clause) >= MIN_COPIED
+)
+
+
+def copies_feedback(arguments: str) -> bool:
+    """Whether the arguments of a call hold words or a placeholder of the feedback, which the model copied instead of
+    writing a value of its own."""
+    lowered = arguments.lower()
+    return holds_placeholder(arguments) or any(clause in lowered for clause in CLAUSES)
 
 
 def make_retry_messages(

@@ -6,27 +6,34 @@ from functools import lru_cache
 
 from toolglot.core.conversation import Tool
 from toolglot.prompting.grammar.call_shape import UnwritableError, find_call_shape
-from toolglot.prompting.grammar.rules import GrammarRules, literal
+from toolglot.prompting.grammar.rules import GrammarRules, char_class, literal
 
 MOST_CALLS = 8
+BARE = find_call_shape("bare_json")
 
 
 @lru_cache(maxsize=16)
-def build_grammar(tools: tuple[Tool, ...], dialect: str, *, required: bool, parallel: bool) -> str | None:
+def build_grammar(
+    tools: tuple[Tool, ...], dialect: str, *, required: bool, parallel: bool, bare: bool = False
+) -> str | None:
     """Build the grammar of an answer that calls these tools in a dialect.
 
     Parameters: ``dialect`` is a dialect name or a model id. Unless a call is ``required``, the answer may be text, with
-    or without a call after it. ``parallel`` allows several calls, one per line.
+    or without a call after it. ``parallel`` allows several calls, one per line. ``bare``: what begins like a call as
+    bare JSON is one, to a tool that there is, and text is not empty; the smallest models forget the marks of their
+    dialect.
 
     Returns: GBNF, or None if the dialect or a parameter cannot be written as a grammar or there are no tools.
     """
     shape = find_call_shape(dialect)
     if shape is None or not tools:
         return None
+    shapes = [shape, *([BARE] if bare and BARE is not None else [])]
     rules = GrammarRules()
     try:
         bodies = [
             f"{literal(shape.begin(tool))} {shape.write_arguments(tool, rules)} {literal(shape.end(tool))}"
+            for shape in shapes
             for tool in tools
         ]
     except UnwritableError:
@@ -37,8 +44,10 @@ def build_grammar(tools: tuple[Tool, ...], dialect: str, *, required: bool, para
     rules.define("calls", f"call{several}")
     root = "calls"
     if not required:
-        leads = {shape.lead(tool) for tool in tools}
+        leads = {shape.lead(tool) for shape in shapes for tool in tools}
         # after a backtick the reader would take the call as quoted
-        before = rules.add_text({*leads, "`"})
-        root = f'{rules.add_text(leads)} | ({before} "\\n")? calls'
+        before, text = rules.add_text({*leads, "`"}), rules.add_text(leads)
+        if bare:
+            text = f"{char_class(*sorted({lead[0] for lead in leads}), but=True)} {text}"
+        root = f'{text} | ({before} "\\n")? calls'
     return rules.write(root)

@@ -67,8 +67,8 @@ class GrammarRules:
     def _add_states(self, automaton: _Automaton) -> str:
         names = [self.add("text", "") for _ in automaton.steps]
         for name, steps in zip(names, automaton.steps, strict=True):
-            onward = [f"{_char_class(char)} {names[state]}" for char, state in steps.items() if state is not None]
-            self.bodies[name] = " | ".join([f"{_char_class(*steps, but=True)} {names[0]}", *onward, '""'])
+            onward = [f"{char_class(char)} {names[state]}" for char, state in steps.items() if state is not None]
+            self.bodies[name] = " | ".join([f"{char_class(*steps, but=True)} {names[0]}", *onward, '""'])
         return names[0]
 
     def write(self, root: str) -> str:
@@ -104,7 +104,7 @@ def literal(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _char_class(*chars: str, but: bool = False) -> str:
+def char_class(*chars: str, but: bool = False) -> str:
     """A GBNF character class: one of these characters, or with ``but`` any other."""
     inside = "".join(char if char.isalnum() else f"\\U{ord(char):08X}" for char in chars)
     return f"[{'^' if but else ''}{inside}]" if inside else "."
