@@ -197,11 +197,12 @@ def _print_welcome(settings: Settings, address: str) -> None:
     upstream = settings.upstreams[-1]
     if upstream.coached:
         print(f"note: {SMALL_MODEL_NOTE}", file=sys.stderr)
+    console = f"\nWatch sessions in a browser: {address}/console\n" if settings.console.enabled else ""
     print(
         f"""toolglot is listening. Point any OpenAI client at
 
     {address}/v1        (upstream: {upstream.name}, {mask_address(upstream.base_url)})
-
+{console}
 Try it:
 
     curl -s {address}/v1/chat/completions -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '
