@@ -48,8 +48,8 @@ test-examples: $(TEST) $(PACKAGES) $(EXAMPLES)  ## the examples against the simu
 test-faults: $(TEST)  ## faults, bursts, signals, a soak
 	$(BIN)/pytest -n 2 --dist worksteal --show-capture=no tests/faults
 
-# Pages of other sites in a real browser against a gateway on the same machine; needs Debian's chromium or one of that name
-test-browser: $(TEST)  ## web pages in a real browser (chromium)
+# The console, and pages of other sites, in a real browser against a gateway on the same machine; needs Debian's chromium or one of that name
+test-browser: $(TEST)  ## the console and other web pages in a real browser (chromium)
 	$(BIN)/pytest -n 2 tests/browser
 
 # Builds the wheel and the sdist, and installs them in new environments; needs a package index

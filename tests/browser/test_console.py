@@ -134,7 +134,7 @@ def test_a_session_appears_while_a_client_works(tmp_path: Path) -> None:
 def test_a_session_in_detail(tmp_path: Path) -> None:
     async def test() -> None:
         app = make_upstream([GOOD, REPAIRED, DEFECTIVE, CORRECTED], pause=0.01)
-        settings = {"recovery_retries": 1, "recovery_hold_calls": "always"}
+        settings: dict[str, Any] = {"recovery_retries": 1, "recovery_hold_calls": "always"}
         async with opened_console(tmp_path, app=app, **settings) as console, opened_browser() as browser:
             await work(console)
             await console.settle()
@@ -194,7 +194,7 @@ def test_replay(tmp_path: Path) -> None:
 
 def test_login_and_read_only_mode(tmp_path: Path) -> None:
     async def test() -> None:
-        settings = {"admin_keys": str(KeyHash.of(ADMIN_KEY)), "console_read_only": "true"}
+        settings: dict[str, Any] = {"admin_keys": str(KeyHash.of(ADMIN_KEY)), "console_read_only": "true"}
         async with opened_console(tmp_path, **settings) as console, opened_browser() as browser:
             assert (await console.ask(key=ADMIN_KEY)).status == 200
             async with shown_page(browser, f"{console.address}/console") as shown:

@@ -399,6 +399,19 @@ def test_config_reports_a_bad_value(
     assert capsys.readouterr().err == "toolglot: --port is 'http'; it must be a whole number from 0 to 65535\n"
 
 
+def test_keys_with_the_admin_scope(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["key", "--admin"]) == 0
+    assert "TOOLGLOT_ADMIN_KEYS" in capsys.readouterr().out
+    place = ["--state-dir", str(tmp_path)]
+    assert main(["key", "create", "--name", "root", "--admin", *place]) == 0
+    assert main(["key", "--admin", "create", "--name", "other", *place]) == 0
+    assert main(["key", "create", "--name", "app", *place]) == 0
+    assert capsys.readouterr().out.count("scope:   admin") == 2
+    assert main(["key", "list", *place]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert {line[0]: line[-1] for line in lines} == {"root": "admin", "other": "admin", "app": "client"}
+
+
 def test_key_prints_a_key_and_its_hash(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["key"]) == 0
     key, digest = (line.split()[1] for line in capsys.readouterr().out.splitlines())

@@ -90,6 +90,8 @@ def test_keys_are_redacted(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_the_same_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    session, served = "", b""
+
     async def record() -> None:
         nonlocal session, served
         async with opened_console(tmp_path) as console:
@@ -97,7 +99,6 @@ def test_the_command_writes_the_same_file(tmp_path: Path, capsys: pytest.Capture
             session = (await console.only_session())["session"]["id"]
             served = (await console.call(f"/sessions/{session}/export")).body
 
-    session, served = "", b""
     run(record)
     target = tmp_path / "out.html"
     assert main(["sessions", "export", session, "--html", str(target), "--state-dir", str(tmp_path)]) == 0

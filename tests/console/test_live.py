@@ -16,7 +16,10 @@ from aiohttp import web
 from support.console import OpenedConsole, opened_console
 from support.gateway import run
 
+from toolglot.config import KeyHash
 from toolglot.console import live
+from toolglot.store import open_store
+from toolglot.store.interface import ADMIN, KeyRow
 
 
 class Listener:
@@ -92,6 +95,23 @@ def test_records_of_another_process_are_seen(tmp_path: Path) -> None:
                 await other.ask()
                 [session] = await listener.wait_for("sessions")
                 assert session["turns"] == 1
+
+    run(test)
+
+
+def test_updates_end_with_the_login(tmp_path: Path) -> None:
+    """The first key closes a gateway that was open."""
+
+    async def test() -> None:
+        async with opened_console(tmp_path) as console, listening_to(console) as listener:
+            store = open_store("sqlite:toolglot.db", state_folder=tmp_path, now=time.time)
+            assert store is not None
+            await store.open()
+            await store.save_key(KeyRow(name="root", hash=str(KeyHash.of("sk-any")), created=1.0, scope=ADMIN))
+            async with asyncio.timeout(20):
+                while await listener.response.content.readline():
+                    pass
+            await store.close()
 
     run(test)
 

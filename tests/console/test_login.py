@@ -6,6 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from support.console import OpenedConsole, opened_console
@@ -16,7 +17,7 @@ from toolglot.store import open_store
 from toolglot.store.interface import ADMIN, KeyRow, Store
 
 ADMIN_KEY, CLIENT_KEY = (make_key(Random(seed).randbytes) for seed in (1, 2))
-KEYS = {"admin_keys": str(KeyHash.of(ADMIN_KEY)), "client_keys": str(KeyHash.of(CLIENT_KEY))}
+KEYS: dict[str, Any] = {"admin_keys": str(KeyHash.of(ADMIN_KEY)), "client_keys": str(KeyHash.of(CLIENT_KEY))}
 
 
 async def log_in(console: OpenedConsole, key: str, **headers: str) -> Answer:

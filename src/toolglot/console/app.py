@@ -32,6 +32,7 @@ class ConsoleContext:
         self.gateway = gateway
         self.settings = gateway.settings
         self.telemetry = gateway.telemetry
+        self.login = Login(gateway.settings, gateway.keys, gateway.source)
 
     async def open_store(self, fresh: bool = True) -> Store:
         """The store; ``fresh``: with the records of all requests that have ended. Raises: UnknownPathError if there is
@@ -65,10 +66,10 @@ class View(Protocol):
 class Console:
     """The page, its assets, the login and the API."""
 
-    def __init__(self, gateway: GatewayInterface, views: Iterable[View]) -> None:
-        self.gateway = gateway
-        self.context = ConsoleContext(gateway)
-        self.login = Login(gateway.settings, gateway.keys, gateway.source)
+    def __init__(self, context: ConsoleContext, views: Iterable[View]) -> None:
+        self.context = context
+        self.gateway = context.gateway
+        self.login = context.login
         self.views = tuple(views)
 
     def routes(self) -> Iterable[Route]:
@@ -112,9 +113,9 @@ class Console:
         state: dict[str, object] = {
             "login_required": self.login.required,
             "login_possible": self.login.is_possible,
-            "logged_in": self.login.is_logged_in(request),
+            "logged_in": self.login.admits(request),
         }
-        if self.login.is_logged_in(request):
+        if self.login.admits(request):
             settings = self.context.settings
             state |= {
                 "version": toolglot.__version__,
@@ -153,4 +154,4 @@ def open_console(gateway: GatewayInterface) -> Console:
 
     context = ConsoleContext(gateway)
     views = (SessionsView, LiveView, ReplayView, KpisView, PlaygroundView, RoutesView)
-    return Console(gateway, [view(context) for view in views])
+    return Console(context, [view(context) for view in views])

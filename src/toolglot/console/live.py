@@ -57,10 +57,10 @@ class LiveView:
         return None
 
     async def send_updates(self, request: HttpRequest) -> None:
-        """Send what is new until the client is gone, or the gateway stops."""
+        """Send what is new until the client is gone, its login has ended, or the gateway stops."""
         feed, quiet = LiveFeed(self.context), 0
         request.write(b"retry: 2000\n\n")
-        while not self.context.gateway.is_draining():
+        while not self.context.gateway.is_draining() and self.context.login.admits(request):
             if not request.is_blocked:
                 messages = await feed.collect()
                 quiet = 0 if messages else quiet + 1

@@ -59,17 +59,15 @@ class Login:
         """Raise AuthenticationError or ForbiddenError if the request may not use the console, OriginError if a page of
         another site may have sent it."""
         check_source(request)
-        if not self.required or self._is_logged_in(request):
+        if self.admits(request):
             return
-        if request.key:
-            if admit(self._keys.list_admin(), request.key):
-                return
-            if self._keys.admit(request.key):
-                raise ForbiddenError("This key has no admin scope; make one with 'toolglot key --admin'.")
+        if request.key and self._keys.admit(request.key):
+            raise ForbiddenError("This key has no admin scope; make one with 'toolglot key --admin'.")
         raise AuthenticationError("Log in with a client key that has the admin scope ('toolglot key --admin').")
 
-    def is_logged_in(self, request: HttpRequest) -> bool:
-        return not self.required or self._is_logged_in(request)
+    def admits(self, request: HttpRequest) -> bool:
+        """Whether the request has a valid login or key, or needs none."""
+        return not self.required or self._is_logged_in(request) or admit(self._keys.list_admin(), request.key)
 
     def log_in(self, request: HttpRequest, body: bytes) -> dict[str, str]:
         """The headers that log the client in. Raises: AuthenticationError, ForbiddenError, RequestError."""

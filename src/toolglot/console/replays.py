@@ -14,6 +14,7 @@ import msgspec
 
 from toolglot.config.settings import MODES
 from toolglot.console.app import ConsoleContext
+from toolglot.console.login import is_https
 from toolglot.console.parameters import make_response, read_body, read_id
 from toolglot.console.snippets import write_snippets
 from toolglot.core import offload
@@ -96,7 +97,8 @@ class ReplayView:
 
     async def show_snippets(self, request: HttpRequest) -> Response:
         row = await self.find(request)
-        address = f"http://{request.headers.get('host', '127.0.0.1')}"
+        scheme = "https" if is_https(request.headers) else "http"
+        address = f"{scheme}://{request.headers.get('host', '127.0.0.1')}"
         return make_response(await offload.run(True, write_snippets, row, address, self.context.settings))
 
     async def find(self, request: HttpRequest) -> RecordRow:

@@ -43,7 +43,6 @@ class SessionsView:
         yield "DELETE", "/sessions/{id:[^/]+}", self.delete_session
         yield "GET", "/sessions/{id:[^/]+}/export", self.export
         yield "GET", "/turns/{id:[^/]+}", self.show_turn
-        yield "GET", "/loose", self.list_loose
 
     async def list_sessions(self, request: HttpRequest) -> Response:
         given = read_query(request.query, FILTERS)
@@ -87,14 +86,6 @@ class SessionsView:
         if row is None:
             raise UnknownPathError(f"There is no record {record_id[:100]!r}; it may have been deleted.")
         return Response(await offload.run(True, encode_turn, row, self.context))
-
-    async def list_loose(self, request: HttpRequest) -> Response:
-        given = read_query(request.query, ("before",))
-        store = await self.context.open_store()
-        query = RecordQuery(limit=MAX_PAGE, before=given.get("before", ""))
-        rows = await call_store(store.list_records(None, query))
-        loose = [summarize(row) for row in rows if not row.session]
-        return make_response({"turns": loose, "next": rows[-1].id if len(rows) == MAX_PAGE else None})
 
 
 def encode_turn(row: RecordRow, context: ConsoleContext) -> bytes:

@@ -118,6 +118,11 @@ async function copyText(text) {
 
 // Tabs: `tabs` are [{id, title, badge}], `render` gets the id of the open one.
 export function Tabs({ tabs, open, onOpen, label, children }) {
+  const list = useRef(null);
+  useEffect(() => {
+    const tab = list.current?.querySelector("[aria-selected=true]");
+    if (tab) list.current.scrollLeft = Math.max(0, tab.offsetLeft - list.current.offsetLeft - 60);
+  }, [open]);
   const move = (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
@@ -128,7 +133,7 @@ export function Tabs({ tabs, open, onOpen, label, children }) {
     event.preventDefault();
   };
   return html`<div class="tabs">
-    <div class="tab-list" role="tablist" aria-label=${label} onKeyDown=${move}>
+    <div class="tab-list" ref=${list} role="tablist" aria-label=${label} onKeyDown=${move}>
       ${tabs.map((tab) => html`<button role="tab" key=${tab.id} id=${`tab-${tab.id}`} data-tab=${tab.id} aria-selected=${tab.id === open}
         aria-controls="tab-panel" tabindex=${tab.id === open ? 0 : -1} onClick=${() => onOpen(tab.id)}>${tab.title}${tab.badge ? html`<span class="tab-badge">${tab.badge}</span>` : ""}</button>`)}
     </div>
