@@ -50,7 +50,7 @@ _ABBREVIATED = re.compile(r"(?<!\w)(?:e\.g|z\. ?b|p\. ?ej|p\. ?ex)\Z", re.IGNORE
 
 _CLOSING = re.compile(
     r"(?<!\w)(?:"
-    r"(?:for|as an|by way of) (?:example|instance|illustration)|to illustrate(?: (?:this|that|it))?"
+    r"(?:for|as an|by way of) (?:example|instance|illustration)|(?<=[,;–—-] )as in|to illustrate(?: (?:this|that|it))?"
     rf"|(?:what|how) (?:an?|the|such an?|this|that) (?:(?:tool|function) )?(?:call|invocation)"
     rf" (?:{_MODAL} )?looks?(?: like)?"
     rf"|(?:is|are|(?:would|could|should|must|can) be) (?:written|spelled|formatted) (?:as|{_THIS})"
