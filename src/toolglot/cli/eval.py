@@ -119,6 +119,21 @@ def _percent(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    scores, faults = score_corpus(arguments)
+    if not scores:
+        raise UsageError(f"{arguments.corpus} has no outputs: one JSON object per line is expected")
+    sums = add_scores(scores.values())
+    if arguments.json:
+        groups = {group: score.describe() for group, score in scores.items()}
+        print(json.dumps({"groups": groups, "all": sums.describe(), "not_right": faults}, ensure_ascii=False, indent=2))
+    else:
+        print("\n".join([*format_scores(scores, sums), *format_faults(faults)]))
+    too_few = arguments.at_least is not None and 100 * (sums.share or 0.0) < arguments.at_least
+    return FINDINGS if too_few else OK
+
+
+def score_corpus(arguments: argparse.Namespace) -> tuple[dict[str, Score], list[dict[str, Any]]]:
+    """The scores by group, and up to ``--show`` outputs that are not right. Raises: UsageError."""
     scores: dict[str, Score] = {}
     faults: list[dict[str, Any]] = []
     name = arguments.corpus
@@ -136,16 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
             score.repairs.update(repair for call in reading.calls for repair in call.repairs)
             if verdict in VERDICTS and verdict != RIGHT and len(faults) < arguments.show:
                 faults.append(describe_fault(output, reading, verdict))
-    if not scores:
-        raise UsageError(f"{name} has no outputs: one JSON object per line is expected")
-    sums = add_scores(scores.values())
-    if arguments.json:
-        groups = {group: score.describe() for group, score in scores.items()}
-        print(json.dumps({"groups": groups, "all": sums.describe(), "not_right": faults}, ensure_ascii=False, indent=2))
-    else:
-        print("\n".join([*format_scores(scores, sums), *format_faults(faults)]))
-    too_few = arguments.at_least is not None and 100 * (sums.share or 0.0) < arguments.at_least
-    return FINDINGS if too_few else OK
+    return scores, faults
 
 
 # Reading one output

@@ -74,21 +74,24 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("report reads logs, a gateway or the store: give files, --url or --since")
     if arguments.html and arguments.url:
         raise UsageError("metrics have no times: --html needs logs or --since")
-    if arguments.url is not None:
-        groups = _fetch_metrics(arguments.url, arguments.key)
-    else:
-        lines = _read_store(arguments) if arguments.since else _read_logs(arguments.files or [STANDARD_INPUT])
-        groups, found = read_log(lines)
-        if not found:
-            raise UsageError(NO_RECORDS_STORED if arguments.since else NO_RECORDS_LOGGED)
-        if arguments.html:
-            _write_page(arguments.html, lines)
+    groups = _read_records(arguments) if arguments.url is None else _fetch_metrics(arguments.url, arguments.key)
     if arguments.json:
         document = {name: [tally.describe() for tally in _sorted(arms)] for name, arms in groups.items()}
         print(json.dumps(document, ensure_ascii=False, indent=2))
     else:
         print("\n".join(format_report(groups)))
     return OK
+
+
+def _read_records(arguments: argparse.Namespace) -> Groups:
+    """Tally the records of logs or of the store; write the page, if one is wanted. Raises: UsageError."""
+    lines = _read_store(arguments) if arguments.since else _read_logs(arguments.files or [STANDARD_INPUT])
+    groups, found = read_log(lines)
+    if not found:
+        raise UsageError(NO_RECORDS_STORED if arguments.since else NO_RECORDS_LOGGED)
+    if arguments.html:
+        _write_page(arguments.html, lines)
+    return groups
 
 
 def parse_since(text: str) -> float:

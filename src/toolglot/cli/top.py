@@ -211,14 +211,6 @@ def describe(record: Mapping[str, Any]) -> tuple[str, ...]:
     """One request as the cells of a row. What clients and models chose is made printable."""
     usage = record.get("usage") or {}
     mode = f"{record['mode']}/{record['dialect']}" if record.get("dialect") else record.get("mode") or "-"
-    attempts = len(record.get("attempts") or ())
-    notes = [
-        record.get("error") or "",
-        *(f"repaired: {name}" for name in record.get("repairs") or ()),
-        *(f"rejected: {name}" for name in record.get("rejected") or ()),
-        f"{attempts} attempts" if attempts > 1 else "",
-        *(record.get("notes") or ()),
-    ]
     first = record.get("first_chunk")
     cells = (
         datetime.fromisoformat(record["time"]).astimezone().strftime("%H:%M:%S"),
@@ -229,9 +221,19 @@ def describe(record: Mapping[str, Any]) -> tuple[str, ...]:
         "-" if first is None else f"{first:.2f}",
         f"{usage.get('input_tokens', 0)}>{usage.get('output_tokens', 0)}" if usage else "-",
         ", ".join(record.get("tools") or ()) or "-",
-        "; ".join(filter(None, notes)),
+        "; ".join(filter(None, list_notes(record))),
     )
     return tuple(map(make_printable, cells))
+
+
+def list_notes(record: Mapping[str, Any]) -> Iterator[str]:
+    """What was special about a request."""
+    yield record.get("error") or ""
+    yield from (f"repaired: {name}" for name in record.get("repairs") or ())
+    yield from (f"rejected: {name}" for name in record.get("rejected") or ())
+    attempts = len(record.get("attempts") or ())
+    yield f"{attempts} attempts" if attempts > 1 else ""
+    yield from record.get("notes") or ()
 
 
 def format_row(cells: Sequence[str]) -> str:

@@ -118,7 +118,7 @@ def describe_call(call: toolglot.Call) -> dict[str, Any]:
 
 
 def describe_rejected(rejected: toolglot.RejectedCall, given: PlaygroundInput) -> dict[str, Any]:
-    """A rejected call with what the model would be told."""
+    """A rejected call with the feedback for the model."""
     dialect = rejected.dialect or (FEEDBACK_DIALECT if given.dialect == AUTO else given.dialect)
     return {
         "raw": rejected.raw,

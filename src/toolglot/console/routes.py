@@ -61,6 +61,14 @@ class _Used(Struct, frozen=True):
     client: str = ""
     agent: str = ""
 
+    @property
+    def key(self) -> str:
+        return self.conversation or self.session
+
+    @property
+    def owner(self) -> str:
+        return self.client or self.agent or "unknown"
+
 
 class RoutesView:
     """Routes, rollout and settings of this gateway."""
@@ -206,14 +214,14 @@ def describe_plan(plan: Plan) -> dict[str, Any]:
 def count_affected(recent: list[_Used], before: Rollout, after: Rollout, names: list[str]) -> dict[str, Any]:
     """How many conversations have which arm, how many of them get another one, and whose they are. The numbers are
     estimates where only sessions are known: the arm of a conversation depends on its first message."""
-    keyed = [(one.conversation or one.session, one) for one in recent]
-    owners = {key: one.client or one.agent or "unknown" for key, one in keyed if key}
-    arms = Counter(after.decide(name, key) for name in names for key in owners)
-    changed = {key for name in names for key in owners if before.decide(name, key) != after.decide(name, key)}
+    owners = {one.key: one.owner for one in recent if one.key}
+    pairs = [(name, key) for name in names for key in owners]
+    arms = Counter(after.decide(name, key) for name, key in pairs)
+    changed = {key for name, key in pairs if before.decide(name, key) != after.decide(name, key)}
     clients = Counter(owners[key] for key in changed).most_common(CLIENTS_SHOWN)
     return {
         "conversations": len(owners),
-        "exact": all(one.conversation for _, one in keyed),
+        "exact": all(one.conversation for one in recent),
         "arms": {arm.value: times for arm, times in arms.items()},
         "changed": len(changed),
         "clients": [{"client": client, "conversations": times} for client, times in clients],

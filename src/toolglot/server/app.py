@@ -12,8 +12,6 @@ import os
 import re
 from collections.abc import Awaitable, Callable
 from functools import lru_cache, partial
-from hashlib import sha256
-from secrets import token_hex
 from time import monotonic, time
 
 import msgspec
@@ -54,6 +52,7 @@ from toolglot.server.replay import replay
 from toolglot.server.responder import REQUEST_ID, Responder
 from toolglot.server.router import ANY_METHOD, Router
 from toolglot.server.shared_state import SharedState
+from toolglot.server.tokens import TokenSource, make_chain_secret
 from toolglot.server.upstream.chats import ChatClient
 from toolglot.server.upstream.checks import KnownProblems
 from toolglot.server.upstream.discovery import Discovery, load_capabilities
@@ -64,8 +63,6 @@ from toolglot.wires.protocol import ExtraEndpoint, Wire
 
 INTERNAL_ERROR = "Something went wrong in the gateway."
 TOO_DEEP = "let the operator check that the upstream is right; no model answers like this."
-TOKEN_LENGTH = 24
-TOKENS_AT_ONCE = 256
 DOUBLED_PREFIX = re.compile(r"^(?:/v1)+(?=/(?:v1|v1beta|api)/)")
 CLIENT_CLOSED_REQUEST = 499
 """The status recorded when the client disconnected; it is never sent."""
@@ -445,28 +442,6 @@ class Gateway:
         allowed = self.router.list_methods(request.path)
         message = f"{request.method[:20]} is not allowed for {request.path[:200]}; allowed are {', '.join(allowed)}."
         raise MethodError(message, allowed)
-
-
-class TokenSource:
-    """Random tokens. urandom is slow; one call yields 256 tokens. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._made: list[str] = []
-
-    def take(self) -> str:
-        while True:
-            try:
-                return self._made.pop()
-            except IndexError:
-                digits = token_hex(TOKEN_LENGTH // 2 * TOKENS_AT_ONCE)
-                self._made += [digits[at : at + TOKEN_LENGTH] for at in range(0, len(digits), TOKEN_LENGTH)]
-
-
-def make_chain_secret(settings: Settings) -> bytes:
-    """The key of the hashes that conversations are recognised by: the same on all hosts with the same upstream keys,
-    and not in the store."""
-    keys = sorted(upstream.api_key.reveal() for upstream in settings.upstreams)
-    return sha256("\0".join(["toolglot chain", *keys]).encode()).digest()
 
 
 @lru_cache(maxsize=256)
