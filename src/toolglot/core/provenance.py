@@ -30,8 +30,8 @@ MAX_CACHED_CHARACTERS: Final = 1 << 24
 """Cache size for the normal forms of texts with markup, over all conversations."""
 
 INVISIBLE: Final = "\u2064\u2062\u2063\u2060\u200b\u200c\u200d\ufeff\u180e\u034f\u00ad"
-"""Invisible characters; one of them is inserted to break marks in quoted text. The first ones hardly occur in texts: the
-one that is used is deleted from what the model writes."""
+"""Invisible characters; one of them is inserted to break marks in quoted text. The first ones hardly occur in texts, as
+the one that is used is deleted from what the model writes."""
 _LAYOUT: Final = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 _SIGNS: Final = ">+-|*#`\"'\\"
 _FOREIGN_SIGNS: Final = re.compile(
