@@ -161,6 +161,7 @@ def test_a_session_in_detail(tmp_path: Path) -> None:
                     await check_page(shown)
                     await keep_pictures(shown, tab)
                 await page.locator("[data-tab=changes]").click()
+                await expect(page.locator(".note.warn")).to_contain_text("is broken at system, byte 3")
                 await expect(page.locator(".diff-line.removed mark").first).to_have_text("Tu")
                 await expect(page.locator(".diff-line.added mark").first).to_have_text("Wedn")
                 await page.locator("[data-tab=attempts]").click()

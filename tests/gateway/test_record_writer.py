@@ -153,7 +153,29 @@ def test_which_bodies_are_stored(tmp_path: Path, mode: str) -> None:
                 found[name] = dict(row.bodies)
         bodies = {"request": b'{"request": 1}', "upstream_request": b'{"upstream": 1}', "answer": b'{"answer": 1}'}
         expected = {"off": (), "failures": names[1:], "all": names}[mode]
+        for name in expected:
+            assert [size for _, size in json.loads(found[name].pop("trace"))["client"]] == [11, 2]
         assert found == {name: bodies if name in expected else {} for name in names}
+
+    run(test)
+
+
+def test_the_requests_of_all_attempts_are_stored(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with writing(tmp_path, bodies="all") as telemetry:
+            recorder = telemetry.begin("r", "openai_chat")
+            for number in range(3):
+                telemetry.body(recorder, "upstream_request", b'{"attempt": %d}' % number)
+            telemetry.finish(recorder, 200)
+            await stored(telemetry)
+            assert telemetry.writer is not None
+            row = await telemetry.writer.store.get_record(None, "r")
+            assert row is not None
+            assert {kind: json.loads(body)["attempt"] for kind, body in row.bodies.items()} == {
+                "upstream_request.1": 0,
+                "upstream_request.2": 1,
+                "upstream_request": 2,
+            }
 
     run(test)
 

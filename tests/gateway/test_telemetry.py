@@ -101,6 +101,7 @@ def run(telemetry: Telemetry, clock: Time) -> RequestRecorder:
         recorder.observe(event)
     recorder.notes.append("tool #2 skipped: no name")
     recorder.prompt_bytes, recorder.stable_bytes, recorder.unstable_at = 9000, 70, "system"
+    recorder.agent, recorder.replay_of = "claude-cli/2.1 (external, cli)", "rec_1"
     telemetry.finish(recorder, 200)
     return recorder
 
@@ -164,6 +165,8 @@ def test_a_record_describes_the_outcome_of_a_request(telemetry: Telemetry, clock
         "prompt_bytes": 9000,
         "stable_bytes": 70,
         "unstable_at": "system",
+        "agent": "claude-cli/2.1",
+        "replay_of": "rec_1",
     }
 
 

@@ -136,8 +136,10 @@ def measure_prompt(exchange: Exchange, conversation: Conversation) -> None:
     system, dialog = split_context(conversation.messages)
     texts = [*_list_all_texts(system), _write_tools(conversation.tools), *_list_all_texts(dialog)]
     prompt, recorder = _join(texts), exchange.recorder
-    recorder.prompt_bytes = len(prompt)
     compared = exchange.conversation_state.compare_prompt(prompt)
+    if exchange.is_retry:  # the record is about the client's request, not about the feedback
+        return
+    recorder.prompt_bytes, recorder.unstable_at = len(prompt), ""
     if compared is None:
         return
     recorder.stable_bytes, last = compared

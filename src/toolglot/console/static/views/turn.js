@@ -156,7 +156,7 @@ function Comparison({ turn, summary, before, source }) {
       <button aria-pressed=${which === "client"} onClick=${() => setWhich("client")}>Client requests</button>
     </div>
     <p class="cache-line">${old === now ? "The two requests are the same." : html`The first byte that differs is byte <b>${offset.toLocaleString("en")}</b> of ${new Blob([now]).size.toLocaleString("en")}.`}
-      ${summary.stable_bytes !== null && summary.prompt_bytes > 0 && html` Of the prompt, the first <b>${summary.stable_bytes.toLocaleString("en")}</b> of ${summary.prompt_bytes.toLocaleString("en")} bytes are the same as in the ${summary.attempts?.length > 1 ? "attempt" : "request"} before, so an upstream can take as much from its cache.`}</p>
+      ${summary.stable_bytes !== null && summary.prompt_bytes > 0 && html` Of the prompt, the first <b>${summary.stable_bytes.toLocaleString("en")}</b> of ${summary.prompt_bytes.toLocaleString("en")} bytes are the same as in the request before, so an upstream can take as much from its cache.`}</p>
     ${summary.unstable_at && html`<${Note} kind="warn">The prompt cache is broken at <code>${visible(summary.unstable_at)}</code>, byte ${summary.stable_bytes.toLocaleString("en")}: everything behind it is read again.<//>`}
     ${old !== now && html`<pre class="code wrap around" tabindex="0" role="region" aria-label="Around the first difference"><span class="quiet">${visible(old.slice(Math.max(0, same - 120), same))}</span><ins>${visible(now.slice(same, same + 120))}</ins></pre>`}
     <${DiffView} before=${pretty(old)} after=${pretty(now)} label="Changes since the turn before" />
