@@ -16,7 +16,7 @@ from support.gateway import ASK, READ, gateway, run
 
 from toolglot import list_dialects
 from toolglot.gateway.telemetry.recorder import OWN_ID
-from toolglot.server.tokens import TokenSource
+from toolglot.server.app import TokenSource
 from toolglot.sim import Answer, ScriptedAnswer, SimOptions
 
 DIALECTS = ("hermes", "qwen3_coder", "roo_xml", "glm45", "fenced_toolcode_json")

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable
 from functools import lru_cache, partial
+from secrets import token_hex
 from time import monotonic, time
 
 import msgspec
@@ -40,6 +41,7 @@ from toolglot.gateway.exchange import Exchange, prepare
 from toolglot.gateway.mounting import GatewayInterface, Mount
 from toolglot.gateway.response_pipeline import prepare_with_tools
 from toolglot.gateway.routing import CapabilitiesUnknown
+from toolglot.gateway.sessions.chain import make_chain_secret
 from toolglot.gateway.sessions.chats import ChatIndex
 from toolglot.gateway.sessions.kept_values import KeptValues
 from toolglot.gateway.sessions.ttl_store import Lookup
@@ -52,7 +54,6 @@ from toolglot.server.replay import replay
 from toolglot.server.responder import REQUEST_ID, Responder
 from toolglot.server.router import ANY_METHOD, Router
 from toolglot.server.shared_state import SharedState
-from toolglot.server.tokens import TokenSource, make_chain_secret
 from toolglot.server.upstream.chats import ChatClient
 from toolglot.server.upstream.checks import KnownProblems
 from toolglot.server.upstream.discovery import Discovery, load_capabilities
@@ -63,6 +64,7 @@ from toolglot.wires.protocol import ExtraEndpoint, Wire
 
 INTERNAL_ERROR = "Something went wrong in the gateway."
 TOO_DEEP = "let the operator check that the upstream is right; no model answers like this."
+TOKEN_LENGTH, TOKENS_AT_ONCE = 24, 256
 DOUBLED_PREFIX = re.compile(r"^(?:/v1)+(?=/(?:v1|v1beta|api)/)")
 CLIENT_CLOSED_REQUEST = 499
 """The status recorded when the client disconnected; it is never sent."""
@@ -442,6 +444,21 @@ class Gateway:
         allowed = self.router.list_methods(request.path)
         message = f"{request.method[:20]} is not allowed for {request.path[:200]}; allowed are {', '.join(allowed)}."
         raise MethodError(message, allowed)
+
+
+class TokenSource:
+    """Random tokens. urandom is slow; one call yields 256 tokens. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._made: list[str] = []
+
+    def take(self) -> str:
+        while True:
+            try:
+                return self._made.pop()
+            except IndexError:
+                digits = token_hex(TOKEN_LENGTH // 2 * TOKENS_AT_ONCE)
+                self._made += [digits[at : at + TOKEN_LENGTH] for at in range(0, len(digits), TOKEN_LENGTH)]
 
 
 @lru_cache(maxsize=256)

@@ -21,6 +21,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from toolglot.config import Settings
 from toolglot.core.conversation import Image, Message, Part, ProviderPart, Text, ToolCall, ToolResult
 from toolglot.core.text_cache import TextCache
 
@@ -180,3 +181,10 @@ def _add(made: Hash, text: bytes) -> None:
     """Add a field with its length, so that fields cannot run into each other."""
     made.update(b"%d:" % len(text))
     made.update(text)
+
+
+def make_chain_secret(settings: Settings) -> bytes:
+    """The key of the hashes that conversations are recognised by: the same on all hosts with the same upstream keys,
+    and not in the store."""
+    keys = sorted(upstream.api_key.reveal() for upstream in settings.upstreams)
+    return sha256("\0".join(["toolglot chain", *keys]).encode()).digest()
