@@ -106,9 +106,12 @@ def test_serve_runs_a_file(tmp_path: Path) -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean, cwd=tmp_path
     ) as process:
         assert process.stdout is not None and process.stderr is not None
-        address = next(filter(None, (re.search(r"http://\S+/v1", line) for line in process.stdout)))[0]
-        assert ask(address, [{"role": "user", "content": "Say hello."}], max_tokens=8).startswith("Hello")
-        process.terminate()
+        try:
+            found = filter(None, (re.search(r"listening at (http://\S+)", line) for line in process.stdout))
+            address = f"{next(found)[1]}/v1"
+            assert ask(address, [{"role": "user", "content": "Say hello."}], max_tokens=8).startswith("Hello")
+        finally:
+            process.terminate()
         shown = process.stderr.read()
     assert "embedded model: own (93 MiB, 16,384 tokens): a model of your own" in shown
     assert "far too small" not in shown

@@ -191,12 +191,13 @@ def test_sessions(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("records", "show", "rec_x"), "there is no record 'rec_x'"),
+        (("records", "show", "rec_x"), "there is no store at "),
+        (("sessions", "list"), "'toolglot serve' makes it, or give another --state-dir"),
         (("records", "list", "--store-url", "none"), "there is no store: set store.url"),
         (("records", "list", "--store-url", "mysql://u:pass@h/d"), "--store-url is ***; it must be none, sqlite:"),
         (("records", "list", "--limit", "0"), "must be a whole number of at least 1"),
         (("records", "list", "--outcome", "good"), "invalid choice"),
-        (("records", "list", "--store-url", "sqlite:/proc/no/toolglot.db"), "the store sqlite:/proc/no/toolglot.db cannot be used"),
+        (("records", "list", "--store-url", "sqlite:/proc/no/toolglot.db"), "there is no store at /proc/no/toolglot.db"),
         (("sessions", "list", "--store-url", "postgresql://me:swordfish@127.0.0.1:1/d"), "postgresql://***@127.0.0.1:1/d"),
     ],
 )  # fmt: skip

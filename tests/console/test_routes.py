@@ -92,3 +92,14 @@ def test_odd_changes_are_refused(tmp_path: Path) -> None:
                 assert (await console.call(path, "POST", body)).status == 400, (path, body)
 
     run(test)
+
+
+def test_the_api_is_described_beside_the_console(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path) as console, console.http.get(f"{console.address}/openapi.json") as response:
+            assert response.status == 200
+            paths = (await response.json())["paths"]
+            assert "/v1/chat/completions" in paths
+            assert not [path for path in paths if path.startswith("/console")]
+
+    run(test)

@@ -181,6 +181,9 @@ def choose_model(given: str | None, listed: list[str]) -> str:
     if len(listed) == 1:
         return listed[0]
     if not listed:
-        raise UsageError("the gateway lists no models: give one with --model, or run 'toolglot doctor'")
+        raise UsageError(
+            "the gateway lists no models, as if its upstream were down: its log says what it found at the start."
+            " Start the upstream, or give a model with --model"
+        )
     more = f" and {len(listed) - LISTED} more" if len(listed) > LISTED else ""
     raise UsageError(f"choose a model with --model; there are: {', '.join(listed[:LISTED])}{more}")

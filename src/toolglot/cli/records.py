@@ -80,7 +80,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    rows = run_with_store(arguments, partial(_take_all, arguments=arguments))
+    rows = run_with_store(arguments, partial(_take_all, arguments=arguments), must_exist=True)
     if arguments.json:
         for row in rows:
             print(json.dumps(describe_record(row), ensure_ascii=False))
@@ -92,7 +92,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def run_show(arguments: argparse.Namespace) -> int:
-    row = run_with_store(arguments, lambda store: store.get_record(None, arguments.id))
+    row = run_with_store(arguments, lambda store: store.get_record(None, arguments.id), must_exist=True)
     if row is None:
         raise UsageError(f"there is no record {arguments.id!r}")
     print(json.dumps(describe_record(row), ensure_ascii=False, indent=2))
@@ -103,7 +103,9 @@ def run_export(arguments: argparse.Namespace) -> int:
     try:
         output = open(arguments.output, "w", encoding="utf-8") if arguments.output else nullcontext(sys.stdout)  # noqa: SIM115
         with output as stream:
-            written, skipped = run_with_store(arguments, partial(_export, arguments=arguments, stream=stream))
+            written, skipped = run_with_store(
+                arguments, partial(_export, arguments=arguments, stream=stream), must_exist=True
+            )
     except OSError as error:
         if not arguments.output:
             raise

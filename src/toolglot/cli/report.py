@@ -121,7 +121,7 @@ def _read_store(arguments: argparse.Namespace) -> list[str]:
                     return lines
                 before = rows[-1].id
 
-    return run_with_store(arguments, read)
+    return run_with_store(arguments, read, must_exist=True)
 
 
 def _write_page(name: str, lines: list[str]) -> None:

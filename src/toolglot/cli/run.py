@@ -27,7 +27,7 @@ from toolglot.cli.gateway_contact import GatewayContact, choose_model
 from toolglot.cli.gateway_process import direct_others, started
 from toolglot.cli.run_summary import RunSummary, count_records, find_sessions, read_records
 from toolglot.cli.serve import repeat_options
-from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, Connection, find_agent
+from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, Connection, find_agent, suggest_agent
 from toolglot.config import Settings
 from toolglot.config.settings import ANY
 from toolglot.core.errors import ClientError, UsageError
@@ -46,7 +46,8 @@ examples:
   toolglot run gemini --print                                  show what would be run
 
 exit codes:
-  that of the agent; 2 if it was not started, because something is wrong
+  0    the agent has ended with 0; else it is the agent's own code
+  2    the agent was not started, because something is wrong
 """
 LOGS_KEPT: Final = 50
 PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
@@ -107,7 +108,7 @@ def require_agent(name: str) -> Agent:
     agent = find_agent(name)
     known = ", ".join(one.name for one in AGENTS if one.launch)
     if agent is None:
-        raise UsageError(f"{name!r} is not a known client; known are: {known}")
+        raise UsageError(f"{name!r} is not a known client{suggest_agent(name)}; known are: {known}")
     if agent.launch is None:
         raise UsageError(
             f"{agent.title} has no program that could be started: 'toolglot setup {name}' shows how it is pointed to a"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -45,6 +46,7 @@ exit codes:
 
 RELOAD_INTERVAL = 0.5
 """Seconds between checks of the settings file for changes."""
+PROGRAM = "toolglot"
 USUAL_ADDRESS = "http://127.0.0.1:8484"
 REPEATED = ("config", "embedded", "base_url", "model", "dialect", "profiles", "state_dir", "mode")
 SMALL_MODEL_NOTE = (
@@ -193,6 +195,13 @@ def _run(
         runner.run(serve_with_reload())
 
 
+def _name_program() -> str:
+    """How this program is started: its name if that is found in PATH, else its path."""
+    found, path = shutil.which(PROGRAM), sys.argv[0]
+    is_command = Path(path).name == PROGRAM
+    return path if is_command and found is None else PROGRAM
+
+
 def _name_console(settings: Settings, address: str) -> str:
     """The line about the console, if there is one."""
     return f"See what it does: {address}/console\n\n" if settings.console.enabled else ""
@@ -233,17 +242,18 @@ def _print_welcome(settings: Settings, address: str, options: str = "") -> None:
     if upstream.coached:
         print(f"note: {SMALL_MODEL_NOTE}", file=sys.stderr)
     where = "" if address == USUAL_ADDRESS else f" --url {address}"
+    program = _name_program()
     print(
         f"""toolglot is listening at {address} (upstream: {upstream.name}, {mask_address(upstream.base_url)})
 
 For an agent (claude, codex, opencode, gemini, qwen, cline, ...), in another terminal:
 
-    toolglot setup claude{where}      # write its configuration, make a test call; --undo restores it
-    toolglot run claude{options}      # or start it with a gateway of its own, and change no file
+    {program} setup claude{where}      # write its configuration, make a test call; --undo restores it
+    {program} run claude{options}      # or start it with a gateway of its own, and change no file
 
 {_name_console(settings, address)}For any OpenAI client the base URL is {address}/v1. Try it:
 
-    curl -s {address}/v1/chat/completions -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '
+    curl -s {address}/v1/chat/completions -H "Authorization: Bearer {key}" -H 'Content-Type: application/json' -d '
       {{"model": "any", "messages": [{{"role": "user", "content": "What is the weather in Paris?"}}],
        "tools": [{EXAMPLE_TOOL}]}}'
 

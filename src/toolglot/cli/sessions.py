@@ -73,7 +73,9 @@ def add(commands: Commands) -> None:
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    rows = run_with_store(arguments, lambda store: store.list_sessions(None, arguments.limit, arguments.before))
+    rows = run_with_store(
+        arguments, lambda store: store.list_sessions(None, arguments.limit, arguments.before), must_exist=True
+    )
     if arguments.json:
         for row in rows:
             print(json.dumps(describe_session(row), ensure_ascii=False))
@@ -92,7 +94,7 @@ def run_show(arguments: argparse.Namespace) -> int:
         records = await store.list_records(None, RecordQuery(limit=RECORDS_SHOWN, session=row.id))
         return {**describe_session(row), "records": [describe_record(record) for record in records]}
 
-    print(json.dumps(run_with_store(arguments, find), ensure_ascii=False, indent=2))
+    print(json.dumps(run_with_store(arguments, find, must_exist=True), ensure_ascii=False, indent=2))
     return OK
 
 
@@ -108,7 +110,7 @@ def run_export(arguments: argparse.Namespace) -> int:
             raise UsageError(f"there is no session {arguments.id!r}; 'toolglot sessions list' shows the latest")
         return await export_session(store, row, await list_turns(store, row.id), settings)
 
-    page = run_with_store(arguments, export)
+    page = run_with_store(arguments, export, must_exist=True)
     if arguments.html == "-":
         sys.stdout.buffer.write(page)
         return OK
@@ -122,7 +124,7 @@ def run_export(arguments: argparse.Namespace) -> int:
 
 
 def run_delete(arguments: argparse.Namespace) -> int:
-    chats = run_with_store(arguments, lambda store: store.delete_session(None, arguments.id))
+    chats = run_with_store(arguments, lambda store: store.delete_session(None, arguments.id), must_exist=True)
     if chats is None:
         raise UsageError(f"there is no session {arguments.id!r}")
     if arguments.json:

@@ -14,7 +14,7 @@ from toolglot.cli.backups import BackedUpFile
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import FINDINGS, OK, Commands
 from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_address
-from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, ConfigFile, Connection, find_agent
+from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, ConfigFile, Connection, find_agent, suggest_agent
 from toolglot.core.errors import UsageError
 
 EXAMPLES = """\
@@ -62,7 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
     agent = find_agent(arguments.client)
     if agent is None:
         names = ", ".join(agent.name for agent in AGENTS)
-        raise UsageError(f"{arguments.client!r} is not a known client; known are: {names}")
+        raise UsageError(
+            f"{arguments.client!r} is not a known client{suggest_agent(arguments.client)}; known are: {names}"
+        )
     try:
         document = undo(agent, arguments.force) if arguments.undo else set_up(agent, arguments)
     except OSError as error:

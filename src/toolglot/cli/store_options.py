@@ -6,11 +6,13 @@ import argparse
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from toolglot.cli.common_options import load_settings
 from toolglot.config import Settings
 from toolglot.core.errors import StoreError, UsageError
+from toolglot.gateway.capabilities.learned import find_folder
 from toolglot.gateway.storage import make_store
 from toolglot.store.interface import Store
 
@@ -29,11 +31,18 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_with_store(arguments: argparse.Namespace, work: Callable[[Store], Awaitable[T]]) -> T:
-    """Open the store of the settings and do some work with it. Raises: UsageError if that is impossible."""
+def run_with_store(
+    arguments: argparse.Namespace, work: Callable[[Store], Awaitable[T]], *, must_exist: bool = False
+) -> T:
+    """Open the store of the settings and do some work with it. ``must_exist``: a new one is of no use.
+
+    Raises: UsageError if that is impossible.
+    """
     import asyncio
 
     settings = load_settings(arguments)
+    if must_exist:
+        _require_file(settings)
 
     async def run() -> T:
         async with opened(settings) as store:
@@ -43,6 +52,16 @@ def run_with_store(arguments: argparse.Namespace, work: Callable[[Store], Awaita
         return asyncio.run(run())
     except StoreError as error:
         raise UsageError(f"the store {settings.store.url!r} cannot be used: {error.message}") from None
+
+
+def _require_file(settings: Settings) -> None:
+    """Raise UsageError if the store is a file that does not exist; opening it would make it."""
+    file, folder = settings.store.url.sqlite_path, find_folder(settings.server.state_dir, os.environ)
+    if not file or (folder is None and not Path(file).expanduser().is_absolute()):
+        return
+    path = (folder or Path()) / Path(file).expanduser()
+    if not path.exists():
+        raise UsageError(f"there is no store at {path}: 'toolglot serve' makes it, or give another --state-dir")
 
 
 @asynccontextmanager

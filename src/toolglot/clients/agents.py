@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Final
 
 from toolglot.clients.agent_records import KEY_VARIABLE, NO_KEY, Agent, ConfigFile, Connection, Launch
 
-__all__ = ["AGENTS", "KEY_VARIABLE", "NO_KEY", "Agent", "ConfigFile", "Connection", "Launch", "find_agent"]
+__all__ = [
+    "AGENTS",
+    "KEY_VARIABLE",
+    "NO_KEY",
+    "Agent",
+    "ConfigFile",
+    "Connection",
+    "Launch",
+    "find_agent",
+    "suggest_agent",
+]
 
 OPENCODE: Final = {
     "model": "toolglot/{model}",
@@ -368,6 +379,12 @@ const { text } = await generateText({ model: toolglot("{model}"), prompt: "Hello
 """,
     ),
 )
+
+
+def suggest_agent(name: str) -> str:
+    """The end of a message about an unknown client: the nearest known one, if any is near."""
+    near = difflib.get_close_matches(name.lower(), [agent.name for agent in AGENTS], 1, 0.75)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def find_agent(name: str) -> Agent | None:

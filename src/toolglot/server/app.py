@@ -18,6 +18,7 @@ from time import monotonic, time
 import msgspec
 
 import toolglot
+from toolglot.clients.agent_records import NO_KEY
 from toolglot.config import ClientKeys, Settings, Upstream
 from toolglot.config.keys import REFUSED_OWNER
 from toolglot.config.upstream_errors import KEY_STATUSES
@@ -75,7 +76,6 @@ belongs to, the reasoning of its steps."""
 
 FLUSH_SECONDS = 5.0
 """Seconds that records have to be stored at shutdown."""
-
 LOG = logging.getLogger("toolglot.server")
 DEFAULT_WIRE = all_wires()[openai_chat.WIRE.name]
 Answer = Callable[[Request], Awaitable[Response | None]]
@@ -302,7 +302,7 @@ class Gateway:
 
     async def answer_exchange(self, request: Request, exchange: Exchange) -> Response | None:
         """Send the request upstream and the response to the client; retry with tools as text where that may help."""
-        sent_client_key = bool(request.key) and not self.access.keys.required
+        sent_client_key = request.key not in ("", NO_KEY) and not self.access.keys.required
         heartbeat_seconds = self.settings.server.heartbeat_seconds
         responder = Responder(request, exchange, heartbeat_seconds, sent_client_key=sent_client_key)
         try:

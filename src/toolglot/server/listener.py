@@ -50,7 +50,9 @@ class Listener:
                 partial(HttpConnection, self, self._loop), host, port, backlog=BACKLOG, reuse_port=shared or None
             )
         except OSError as error:
-            raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+            raise UsageError(
+                f"cannot listen on {host}:{port}: {error.strerror or error}. Choose another with --port; 0 takes any"
+            ) from None
         self._sweep()
         bound, number = self._server.sockets[0].getsockname()[:2]
         return f"http://{f'[{bound}]' if ':' in bound else bound}:{number}"

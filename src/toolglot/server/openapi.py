@@ -160,13 +160,19 @@ ENDPOINTS: Final[Mapping[tuple[str, str], Endpoint]] = {
 }
 
 
+CONSOLE: Final = "/console"
+
+
 def describe_api(routes: Iterable[Route], *, keys_required: bool) -> dict[str, Any]:
-    """Describe the routes of the gateway. ``keys_required``: clients must present a key.
+    """Describe the routes of the gateway, without those of the console, which are its own. ``keys_required``: clients
+    must present a key.
 
     Raises: KeyError for a route that is neither in ``ENDPOINTS`` nor of a wire.
     """
     paths: dict[str, dict[str, Any]] = {}
     for method, pattern, wire in routes:
+        if pattern.startswith(CONSOLE):
+            continue
         for path in expand_path(pattern):
             paths.setdefault(path, {})[method.lower()] = describe_route(method, path, pattern, wire, keys_required)
     schemas: dict[str, Schema] = {}
