@@ -128,6 +128,7 @@ class Console:
 
     async def log_in(self, request: HttpRequest) -> Response:
         self.gateway.check_origin(request)
+        self.login.check_form(request)
         headers = self.login.log_in(request, await request.read())
         return Response(b"{}", headers={**API_HEADERS, **headers})
 

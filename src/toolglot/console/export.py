@@ -9,7 +9,7 @@ every ``<`` escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from html import escape
@@ -19,16 +19,17 @@ import msgspec
 
 import toolglot
 from toolglot.config import Settings
+from toolglot.console import work
+from toolglot.console.parameters import encode_json
 from toolglot.console.static_files import PREFIX, VENDORED, hash_source, read_asset
 from toolglot.console.turns import describe_turn, summarize
-from toolglot.core import offload
 from toolglot.gateway.storage import describe_session
 from toolglot.gateway.telemetry.record_writer import call_store
 from toolglot.store.interface import RecordRow, SessionRow, Store
 
 ENTRY: Final = "console/export_page.js"
 STYLES: Final = ("console.css",)
-MAX_BYTES: Final = 64 << 20
+MAX_BYTES: Final = 20 << 20
 """Bytes of turns in one file; later turns are left out, and the file says so."""
 IMPORT: Final = re.compile(r"""\bimport\s*(?:(\w+)\s*,?\s*)?(?:\{([^}]*)\}\s*)?from\s*["']([^"']+)["'];?""")
 EXPORT_FROM: Final = re.compile(r"""\bexport\s*\{([^}]*)\}\s*from\s*["']([^"']+)["'];?""")
@@ -62,8 +63,14 @@ async def export_session(store: Store, session: SessionRow, records: Sequence[Re
         row = await call_store(store.get_record(None, record.id))
         if row is None or size > MAX_BYTES:
             continue
-        turns[row.id] = await offload.run(True, _encode_turn, row, settings)
-        size += len(turns[row.id])
+        turn = await work.run(_encode_turn, row, settings)
+        size += len(turn)
+        if size <= MAX_BYTES:
+            turns[row.id] = turn
+    return await work.run(_write_session, session, records, turns)
+
+
+def _write_session(session: SessionRow, records: Sequence[RecordRow], turns: Mapping[str, bytes]) -> bytes:
     data = msgspec.json.encode(
         {
             "version": toolglot.__version__,
@@ -74,11 +81,11 @@ async def export_session(store: Store, session: SessionRow, records: Sequence[Re
             "left_out": len(records) - len(turns),
         }
     )
-    return await offload.run(True, write_page, f"Session {session.id}", data)
+    return write_page(f"Session {session.id}", data)
 
 
 def _encode_turn(row: RecordRow, settings: Settings) -> bytes:
-    return msgspec.json.encode(describe_turn(row, settings))
+    return encode_json(describe_turn(row, settings))
 
 
 def write_page(title: str, data: bytes) -> bytes:

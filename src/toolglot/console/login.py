@@ -2,16 +2,20 @@
 
 *Strategy.* A login exchanges a key for a cookie that proves it without holding it: the time at which it expires, and a
 keyed hash of that time. The key of the hash is made of the client key's own hash and of the secrets of the upstreams,
-so all processes and hosts of a gateway accept the cookie, a revoked key ends all its logins at once, and neither the
-cookie nor the store alone is enough to make another one.
+or of a random file in the state folder. So all processes of a gateway accept the cookie, a revoked key ends all its
+logins at once, and neither the cookie nor the store alone is enough to make another one.
 """
 
 from __future__ import annotations
 
 import hmac
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from secrets import token_bytes
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -20,6 +24,7 @@ import msgspec
 from toolglot.config import Settings
 from toolglot.config.keys import ClientKeys, KeyHash, admit
 from toolglot.core.errors import AuthenticationError, ForbiddenError, OriginError, RequestError
+from toolglot.gateway.capabilities.learned import find_folder
 from toolglot.gateway.context import Source
 from toolglot.gateway.mounting import HttpRequest
 
@@ -31,6 +36,36 @@ SAFE_METHODS: Final = ("GET", "HEAD")
 OWN_SITES: Final = ("", "same-origin", "none")
 """Values of Sec-Fetch-Site of requests that the console itself, or a user, has made."""
 MAX_KEY: Final = 1000
+MAX_FORM: Final = 4096
+SECRET_FILE: Final = "console.secret"
+_PROCESS_SECRET: Final = token_bytes(32)
+
+
+def make_secret(settings: Settings) -> bytes:
+    """The secret of the cookies. It is made of the keys of the upstreams, which all hosts know; without any, it is a
+    random one in the state folder, or of this process."""
+    keys = sorted(filter(None, (upstream.api_key.reveal() for upstream in settings.upstreams)))
+    random = b"" if keys else load_random(find_folder(settings.server.state_dir, os.environ))
+    return sha256("\0".join(["toolglot console", *keys]).encode() + random).digest()
+
+
+def load_random(folder: Path | None) -> bytes:
+    """The random bytes in a file of the state folder; they are made if there are none."""
+    if folder is None:
+        return _PROCESS_SECRET
+    path, own = folder / SECRET_FILE, folder / f"{SECRET_FILE}.{os.getpid()}"
+    try:
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            with os.fdopen(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(token_bytes(32))
+            with suppress(FileExistsError):  # another process was faster
+                os.link(own, path)
+            own.unlink()
+        found = path.read_bytes()
+    except OSError:
+        return _PROCESS_SECRET
+    return found if len(found) >= len(_PROCESS_SECRET) else _PROCESS_SECRET
 
 
 class LoginRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -43,8 +78,7 @@ class Login:
     def __init__(self, settings: Settings, keys: ClientKeys, source: Source) -> None:
         self._keys = keys
         self._now = source.now
-        secrets = sorted(upstream.api_key.reveal() for upstream in settings.upstreams)
-        self._secret = sha256("\0".join(["toolglot console", *secrets]).encode()).digest()
+        self._secret = make_secret(settings)
 
     @property
     def required(self) -> bool:
@@ -69,9 +103,15 @@ class Login:
         """Whether the request has a valid login or key, or needs none."""
         return not self.required or self._is_logged_in(request) or admit(self._keys.list_admin(), request.key)
 
+    def check_form(self, request: HttpRequest) -> None:
+        """Raise OriginError or RequestError before the body is read, if it cannot be that of a login."""
+        check_source(request)
+        length = request.headers.get("content-length", "")
+        if not length.isdecimal() or int(length) > MAX_FORM:
+            raise RequestError(f"A login needs a Content-Length of at most {MAX_FORM} bytes.")
+
     def log_in(self, request: HttpRequest, body: bytes) -> dict[str, str]:
         """The headers that log the client in. Raises: AuthenticationError, ForbiddenError, RequestError."""
-        check_source(request)
         try:
             given = msgspec.json.decode(body, type=LoginRequest).key.strip()
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -95,7 +135,9 @@ class Login:
 
     def _is_logged_in(self, request: HttpRequest) -> bool:
         expires, _, signature = read_cookie(request.headers).partition(".")
-        if not (expires.isascii() and expires.isdigit() and len(expires) < 20) or int(expires) <= self._now():
+        if not (expires.isascii() and expires.isdigit() and len(expires) < 20) or not (
+            self._now() < int(expires) <= self._now() + LOGIN_SECONDS + 1
+        ):
             return False
         found = False
         for key in self._keys.list_admin():

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
-
+from toolglot.console import work
 from toolglot.console.app import ConsoleContext
-from toolglot.console.parameters import read_number, read_query
-from toolglot.core import offload
+from toolglot.console.parameters import encode_json, read_number, read_query
 from toolglot.gateway.mounting import HttpRequest, Response, Route
 from toolglot.gateway.telemetry.kpis import Kpis
 from toolglot.gateway.telemetry.record_writer import call_store
@@ -48,14 +46,14 @@ class KpisView:
         while counted < MAX_RECORDS and not complete:
             rows = await call_store(store.list_records(None, RecordQuery(limit=PAGE, before=before)))
             recent = [row for row in rows if row.time >= kpis.begin]
-            await offload.run(True, add_rows, kpis, recent)
+            await work.run(add_rows, kpis, recent)
             counted += len(recent)
             complete = len(recent) < PAGE
             before = rows[-1].id if rows else ""
         found = {**kpis.describe(), "target": TARGET, "complete": complete}
         found["near_misses"] = [await show_miss(store, miss) for miss in kpis.near_misses[:SHOWN_MISSES]]
         found["near_miss_count"] = len(kpis.near_misses)
-        return Response(await offload.run(True, msgspec.json.encode, found))
+        return Response(await work.run(encode_json, found))
 
 
 def add_rows(kpis: Kpis, rows: Iterable[RecordRow]) -> None:

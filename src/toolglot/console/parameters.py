@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
@@ -58,4 +59,12 @@ async def read_body(request: HttpRequest, kind: type[Body]) -> Body:
 
 
 def make_response(value: object) -> Response:
-    return Response(msgspec.json.encode(value))
+    return Response(encode_json(value))
+
+
+def encode_json(value: object) -> bytes:
+    """A value as JSON. Texts of models may have lone surrogates, which only escapes can express."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(value)).encode()

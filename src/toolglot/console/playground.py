@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-import msgspec
 from msgspec import Struct, to_builtins
 
 import toolglot
+from toolglot.console import work
 from toolglot.console.app import ConsoleContext
-from toolglot.console.parameters import make_response, read_body
+from toolglot.console.parameters import encode_json, make_response, read_body
 from toolglot.console.spans import list_regions, split
-from toolglot.core import offload
 from toolglot.core.conversation import Conversation
 from toolglot.core.errors import ClientError, RequestError
 from toolglot.core.events import CallRejected, Event, Finished, Started, merge_deltas
@@ -66,7 +65,7 @@ class PlaygroundView:
     async def read(self, request: HttpRequest) -> Response:
         given = await read_body(request, PlaygroundInput)
         check_input(given)
-        return Response(await offload.run(True, read_input, given))
+        return Response(await work.run(read_input, given))
 
 
 def check_input(given: PlaygroundInput) -> None:
@@ -93,7 +92,7 @@ def read_input(given: PlaygroundInput) -> bytes:
     events = [event for step in steps for event in step]
     reading = collect(events, text)
     shown = [(at, event) for at, step in enumerate(steps) for event in step][:MAX_EVENTS]
-    return msgspec.json.encode(
+    return encode_json(
         {
             "segments": split(text, list_regions(text, reading)),
             "text": reading.text,

@@ -13,11 +13,11 @@ from typing import Any, Final
 import msgspec
 
 from toolglot.config.settings import MODES
+from toolglot.console import work
 from toolglot.console.app import ConsoleContext
 from toolglot.console.login import is_https
 from toolglot.console.parameters import make_response, read_body, read_id
 from toolglot.console.snippets import write_snippets
-from toolglot.core import offload
 from toolglot.core.errors import RequestError, UnknownPathError
 from toolglot.dialects.records import all_dialects
 from toolglot.gateway.mounting import HttpRequest, ReplayRequest, Response, Route
@@ -99,7 +99,7 @@ class ReplayView:
         row = await self.find(request)
         scheme = "https" if is_https(request.headers) else "http"
         address = f"{scheme}://{request.headers.get('host', '127.0.0.1')}"
-        return make_response(await offload.run(True, write_snippets, row, address, self.context.settings))
+        return make_response(await work.run(write_snippets, row, address, self.context.settings))
 
     async def find(self, request: HttpRequest) -> RecordRow:
         """The record, with its request. Raises: UnknownPathError, RequestError."""

@@ -23,9 +23,9 @@ from toolglot.config.description import describe_settings
 from toolglot.config.keys import mask_address
 from toolglot.config.rollout import STAGES, TRANSFORMATIONS, Plan, Rollout, read_plan
 from toolglot.config.shared_rollout import ALL, change_rollout, decode_rollout, set_plan
+from toolglot.console import work
 from toolglot.console.app import ConsoleContext
 from toolglot.console.parameters import make_response, read_body
-from toolglot.core import offload
 from toolglot.core.errors import RequestError, ToolglotError
 from toolglot.gateway.mounting import HttpRequest, Response, Route
 from toolglot.gateway.telemetry.record_writer import call_store
@@ -157,7 +157,7 @@ class RoutesView:
         after = set_plan(self.settings.rollout_now, change.name, plan)
         names = list(TRANSFORMATIONS) if change.name == ALL else [change.name]
         recent = await self._list_recent()
-        return make_response(await offload.run(True, count_affected, recent, self.settings.rollout_now, after, names))
+        return make_response(await work.run(count_affected, recent, self.settings.rollout_now, after, names))
 
     async def change_rollout(self, request: HttpRequest) -> Response:
         change, plan = await self._read_change(request)
@@ -192,7 +192,7 @@ class RoutesView:
             return []
         store, since = await self.context.open_store(), self.context.gateway.source.now() - DAY
         rows = await call_store(store.list_records(None, RecordQuery(limit=RECENT)))
-        return await offload.run(True, read_used, [row for row in rows if row.time >= since])
+        return await work.run(read_used, [row for row in rows if row.time >= since])
 
 
 def read_used(rows: list[RecordRow]) -> list[_Used]:

@@ -13,13 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
-
+from toolglot.console import work
 from toolglot.console.app import ConsoleContext
 from toolglot.console.export import export_session
-from toolglot.console.parameters import make_response, read_id, read_number, read_query
+from toolglot.console.parameters import encode_json, make_response, read_id, read_number, read_query
 from toolglot.console.turns import describe_turn, summarize
-from toolglot.core import offload
 from toolglot.core.errors import RequestError, UnknownPathError
 from toolglot.gateway.mounting import HttpRequest, Response, Route
 from toolglot.gateway.storage import describe_session
@@ -85,11 +83,11 @@ class SessionsView:
         row = await call_store(store.get_record(None, record_id))
         if row is None:
             raise UnknownPathError(f"There is no record {record_id[:100]!r}; it may have been deleted.")
-        return Response(await offload.run(True, encode_turn, row, self.context))
+        return Response(await work.run(encode_turn, row, self.context))
 
 
 def encode_turn(row: RecordRow, context: ConsoleContext) -> bytes:
-    return msgspec.json.encode(describe_turn(row, context.settings))
+    return encode_json(describe_turn(row, context.settings))
 
 
 async def find_session(store: Store, session_id: str) -> SessionRow:

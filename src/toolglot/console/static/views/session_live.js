@@ -28,9 +28,18 @@ async function remove(session) {
 }
 
 function SessionView({ match }) {
-  const id = decodeURIComponent(match[1]), chosen = match[2] && decodeURIComponent(match[2]);
+  const id = decode(match[1]), chosen = match[2] && decode(match[2]);
   const choose = (turn) => { location.hash = `#/sessions/${encodeURIComponent(id)}/${encodeURIComponent(turn)}`; };
   return html`<${SessionPage} id=${id} chosen=${chosen} source=${makeSource()} onChoose=${choose} />`;
+}
+
+// An address that a person typed may not be a valid encoding.
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 export const view = { name: "session", title: "", path: /^\/sessions\/([^/]+)(?:\/([^/]+))?$/, Component: SessionView };
