@@ -376,6 +376,7 @@ USES = [
     "eval {}",
     "eval {} --json --stream 3",
     "top --once --url http://127.0.0.1:1 --config {}",
+    "replay rec_0 --url http://127.0.0.1:1 --config {}",
 ]
 
 

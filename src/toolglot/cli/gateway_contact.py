@@ -84,6 +84,19 @@ class GatewayContact:
             raise UsageError(f"the gateway at {self.address} answered {path} with status {status}")
         return body
 
+    def exchange_json(self, path: str, body: object = None) -> Any:
+        """The JSON at a path of the console's API; with a body it is a POST. Raises: UsageError with its message."""
+        sent = None if body is None else json.dumps(body).encode()
+        headers = {"x-toolglot-console": "1"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
+        try:
+            status, _, received = self._send(path, sent, headers, CALL_TIMEOUT)
+        except (OSError, HTTPException) as error:
+            raise UsageError(f"the gateway at {self.address} did not answer: {error}") from None
+        if status != 200:
+            refusal = _member(received, "error") or {}
+            raise UsageError(f"the gateway at {self.address} answered: {refusal.get('message') or f'status {status}'}")
+        return json.loads(received)
+
     def _get(self, path: str) -> tuple[int, bytes]:
         """The status and body at a path. Raises: UsageError without an answer or the right key."""
         try:

@@ -33,6 +33,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "read": "toolglot.cli.read",
     "eval": "toolglot.cli.eval",
     "top": "toolglot.cli.top",
+    "replay": "toolglot.cli.replay",
     "dialects": "toolglot.cli.dialects",
     "config": "toolglot.cli.config",
     "key": "toolglot.cli.key",

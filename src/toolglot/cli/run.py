@@ -342,7 +342,7 @@ def open_log(settings: Settings, agent: Agent) -> Path:
         logs.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in sorted(logs.glob("*.log"))[: -LOGS_KEPT + 1]:
             old.unlink(missing_ok=True)
-        log = logs / f"{datetime.now():%Y%m%d-%H%M%S}-{agent.name}-{os.getpid()}.log"
+        log = logs / f"{datetime.now():%Y%m%d-%H%M%S-%f}-{agent.name}-{os.getpid()}.log"
         log.touch(0o600, exist_ok=False)
     except OSError as error:
         raise UsageError(f"the log cannot be written: {error}. Set another --state-dir") from None

@@ -58,6 +58,7 @@ class RunSummary:
             yield f"  failed:  {_count(self.failed, 'turn')}{error}"
         for session in self.sessions[:SHOWN]:
             yield f"  record:  toolglot sessions show {session}{options}"
+            yield f"  as page: toolglot sessions export {session} --html{options}"
         if len(self.sessions) > SHOWN:
             yield f"           and {len(self.sessions) - SHOWN} more: toolglot sessions list{options}"
         yield f"  log:     {self.log}"
