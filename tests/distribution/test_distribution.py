@@ -168,7 +168,15 @@ def test_the_metadata(wheel: Path) -> None:
     metadata = metadata_of(wheel)
     required = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
     assert sorted(re.split(r"[<>=]", line)[0] for line in required) == ["msgspec", "pyyaml"]
-    assert set(metadata.get_all("Provides-Extra", [])) == {"server", "local", "postgres", "test"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {
+        "server",
+        "local",
+        "postgres",
+        "otel",
+        "docs",
+        "examples",
+        "test",
+    }
     assert metadata["License-Expression"] == "Apache-2.0"
     assert str(metadata.get_payload()).startswith("# toolglot")
     assert re.fullmatch(r"\d+\.\d+(\.\d+)?(\.dev\d+)?(\+[\w.]+)?", metadata["Version"])
