@@ -29,7 +29,7 @@ from toolglot.store.interface import RecordRow, SessionRow, Store
 
 ENTRY: Final = "console/export_page.js"
 STYLES: Final = ("console.css",)
-MAX_BYTES: Final = 20 << 20
+MAX_BYTES: Final = 64 << 20
 """Bytes of turns in one file; later turns are left out, and the file says so."""
 IMPORT: Final = re.compile(r"""\bimport\s*(?:(\w+)\s*,?\s*)?(?:\{([^}]*)\}\s*)?from\s*["']([^"']+)["'];?""")
 EXPORT_FROM: Final = re.compile(r"""\bexport\s*\{([^}]*)\}\s*from\s*["']([^"']+)["'];?""")
