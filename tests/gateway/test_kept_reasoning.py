@@ -319,7 +319,7 @@ def test_the_same_text_in_another_turn_is_another_answer() -> None:
     """Without an id a step is identified by the user messages and the number of answers since."""
     kept = TtlStore(Clock()).open("k")
     first, second = Message("user", (Text("a"),)), Message("user", (Text("b"),))
-    ReasoningCollector(lambda: kept, find_turn([first])).observe(
+    ReasoningCollector(lambda: kept, find_turn([first])).feed(
         [ReasoningSigned(SIGNATURE, "gemini"), TextDelta("Done. "), Finished("stop")]
     )
     message = Message("assistant", (Text("Done."),))
@@ -344,7 +344,7 @@ def test_conversations_that_go_on_alike_do_not_share_reasoning(call_id: str) -> 
             CallArguments(0, "{}"),
             CallEnded(0),
         ]
-        ReasoningCollector(lambda: kept, turn, Keeping(unsigned=True)).observe([*events, Finished("tool_calls")])
+        ReasoningCollector(lambda: kept, turn, Keeping(unsigned=True)).feed([*events, Finished("tool_calls")])
     for opening, thought in zip(openings, ("first", "second"), strict=True):
         restored = restore([opening, answers[0], more, answers[1]], kept, Keeping(unsigned=True, returned=True))
         assert restored[-1].parts[0] == Reasoning(thought)

@@ -21,6 +21,7 @@ ends with it, a complete call at its end was the action, put into the wrong chan
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
@@ -64,6 +65,13 @@ SHELL_FENCE = "shell_fence"
 class Delivery:
     """The delivery of one response."""
 
+    __slots__ = (
+        *("argument_bytes", "argument_limit", "audited", "break_character", "calls_in_text", "checks_output", "cut"),
+        *("deferred", "forbidden", "has_answer", "has_near_miss", "has_output", "keeps_text", "malformed", "natives"),
+        *("notes_text", "observer", "open_calls", "over", "partly_sent", "passing", "plan", "prefers_native"),
+        *("raw_text", "reader", "reasoning", "recorder", "rejected", "started", "truncated", "unchanged", "unended"),
+    )
+
     def __init__(self, reader: Reader | None, recorder: RequestRecorder, plan: DeliveryPlan = DEFAULT_PLAN) -> None:
         self.reader = reader
         self.recorder = recorder
@@ -73,6 +81,7 @@ class Delivery:
         self.observer: Callable[[Iterable[Event]], None] | None = None
         self.break_character = plan.break_character
         self.argument_bytes: dict[int, int] = {}
+        self.argument_limit = plan.max_argument_bytes or sys.maxsize
         self.raw_text: list[str] = []
         """The upstream's text, where it may have to be quoted."""
         self.reasoning: list[str] | None = [] if reader is not None else None
@@ -96,6 +105,8 @@ class Delivery:
         self.partly_sent: list[CallRejected] = []
         """Rejected calls of which a part was sent as a call."""
         self.open_calls: dict[tuple[str, int], int] = {}
+        self.passing: set[int] = set()
+        """Native calls in progress whose arguments pass without a change."""
         self.started = self.natives = 0
         self.audited = reader is not None and reader.audited
         self.prefers_native = plan.native and reader is not None
@@ -134,6 +145,8 @@ class Delivery:
                     else:
                         self.accept(read, READ, out)
                         unchanged = self.unchanged
+            elif type(event) is CallArguments and event.index in self.passing:
+                out.append(event)
             elif type(event) is Finished:
                 self.finish(event, out)
             elif type(event) is Failed:
@@ -147,17 +160,17 @@ class Delivery:
 
     def check_output(self, out: list[Event]) -> list[Event]:
         """The events, up to one that makes the arguments of a call larger than allowed; there the response fails."""
-        limit, sizes = self.plan.max_argument_bytes, self.argument_bytes
-        for at, event in enumerate(out):
+        sizes = self.argument_bytes
+        for event in out:
             if type(event) is CallArguments:
                 fragment, index = event.fragment, event.index
                 size = len(fragment) if fragment.isascii() else len(fragment.encode("utf-8", "surrogatepass"))
                 size = sizes[index] = sizes.get(index, 0) + size
-                if size > limit > 0:
-                    return self.refuse_arguments(index, out[:at])
-            elif not self.has_answer and type(event) not in NO_ANSWER:
-                self.has_answer = is_answer(event)
-        self.checks_output = not self.has_answer or (self.started > 0 and limit > 0)
+                if size > self.argument_limit:
+                    return self.refuse_arguments(index, out[: [one is event for one in out].index(True)])
+            elif not self.has_answer:
+                self.has_answer = type(event) not in NO_ANSWER and is_answer(event)
+                self.checks_output = not self.has_answer or self.started > 0
         return out
 
     def refuse_arguments(self, index: int, sent: list[Event]) -> list[Event]:
@@ -250,6 +263,8 @@ class Delivery:
             return
         self.natives += origin is NATIVE
         index = self.open_calls[origin, event.index] = self.started
+        if origin is NATIVE and index == event.index and not self.break_character:
+            self.passing.add(index)
         self.started, self.checks_output = self.started + 1, True
         started = CallStarted(index, event.id, name)
         self.recorder.observe(started)
@@ -273,6 +288,8 @@ class Delivery:
         index = self.open_calls.pop((origin, event.index), None)
         if index is None:
             return
+        if origin is NATIVE:
+            self.passing.discard(index)
         ended = event if index == event.index else replace(event, index=index)
         self.recorder.observe(ended)
         out.append(ended)

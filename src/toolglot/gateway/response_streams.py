@@ -82,26 +82,34 @@ class TranslatedStream:
         return escape_line_breaks(self.encoder.write(self.run_steps(settle_answer(self.exchange))))
 
     def feed(self, chunk: bytes) -> bytes:
-        events = self.decoder.feed(chunk)
-        self.over = self.decoder.over
-        if self.passthrough or self.steps:
-            written = self.convert(chunk, events)
-        else:
-            written = self.encoder.write(self.deliver_events(events))
+        """Convert a chunk (hot path)."""
+        decoder = self.decoder
+        events = decoder.feed(chunk)
+        delivered = self.deliver_events(events)
+        for step in self.steps:
+            delivered = step.feed(delivered)
+        if self.passthrough is None:
+            written = self.encoder.write(delivered)
             written = written if written.isascii() else escape_line_breaks(written)
-        self.over = self.over or self.delivery.over
+        else:
+            written = self.pass_through(self.passthrough, chunk, events, delivered)
+        self.over = decoder.over or self.delivery.over
         return written
 
     def close(self) -> bytes:
         events = self.decoder.close()
         self.over = self.over or self.decoder.over
-        return self.convert(b"", events) if events else b""
+        if not events:
+            return b""
+        delivered = self.deliver(events)
+        if self.passthrough is not None:
+            return self.pass_through(self.passthrough, b"", events, delivered)
+        return escape_line_breaks(self.encoder.write(delivered))
 
-    def convert(self, chunk: bytes, events: list[Event]) -> bytes:
-        """What the client is sent for a chunk and the events in it."""
-        delivered, passthrough = self.deliver(events), self.passthrough
-        if passthrough is None:
-            return escape_line_breaks(self.encoder.write(delivered))
+    def pass_through(
+        self, passthrough: Passthrough, chunk: bytes, events: list[Event], delivered: list[Event]
+    ) -> bytes:
+        """The bytes of a chunk, or what is delivered of its events if they need correction."""
         if self.decoder.over:
             keep_for_reference(self.exchange, self.decoder)
         out = passthrough.take(chunk, events, delivered)

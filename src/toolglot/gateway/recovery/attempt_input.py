@@ -7,7 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolglot.core.events import CallEnded, CallRejected, CallStarted, Event, Failed, Finished, TextDelta
+from toolglot.core.events import CallEnded, CallRejected, CallStarted, Event, Failed, Finished, Reason, TextDelta
+from toolglot.gateway.outcomes import describe_rejection
 from toolglot.gateway.recovery.attempts import Recovery
 
 LEAST_OVERLAP: Final = 8
@@ -69,6 +70,11 @@ class AttemptInput(Struct, eq=False):
         self.is_unparsed = read is not None
         return read or [event]
 
+    def is_cut_by_limit(self, event: CallRejected) -> bool:
+        """Whether the token limit has cut this call. Decoders leave a native call open then; they reject one whose end
+        is missing although the upstream has ended it."""
+        return event.reason is Reason.TRUNCATED and bool(event.dialect) and self.reported == "length"
+
     def go_on(self) -> None:
         """The answer was cut; the next events continue it."""
         self.beginning, self.reported = [], ""
@@ -97,3 +103,9 @@ def move_blanks(events: list[Event]) -> list[Event]:
         if type(event) is CallRejected and type(events[at]) is TextDelta and event.index is not None:
             events[at], events[at + 1] = event, events[at]
     return events
+
+
+def show_rejected(rejected: CallRejected, gap: str) -> TextDelta:
+    """A complete call that is not made, as text. ``rejected.raw`` are its arguments, ``gap`` separates it from other
+    text."""
+    return TextDelta(f"{gap}({describe_rejection(rejected)} Its arguments were:)\n\n{rejected.raw}")

@@ -15,7 +15,6 @@ twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -37,8 +36,7 @@ from toolglot.core.schema.validation import CallChecker
 from toolglot.dialects.event_buffer import MESSAGE_BREAK
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.delivery_plan import DeliveryPlan
-from toolglot.gateway.outcomes import describe_rejection
-from toolglot.gateway.recovery.attempt_input import AttemptInput, OpenCall, move_blanks
+from toolglot.gateway.recovery.attempt_input import AttemptInput, OpenCall, move_blanks, show_rejected
 from toolglot.gateway.recovery.attempts import (
     CALL_DEFECTS,
     COPIED,
@@ -58,8 +56,6 @@ from toolglot.gateway.recovery.retry_messages import copies_feedback
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
 
-ARGUMENTS: Final = "{gap}({why} Its arguments were:)\n\n{arguments}"
-
 
 class CheckedDelivery:
     """The delivery of one answer, made of one or more attempts.
@@ -67,6 +63,13 @@ class CheckedDelivery:
     ``announces`` says whether a text without a call announces one. ``new_id`` makes ids of calls. ``over``: the rest of
     the answer is ignored.
     """
+
+    __slots__ = (
+        *("announces", "calls", "checker", "cut_end", "delivered", "delivery", "first_defect", "first_delivery"),
+        *("first_tail", "has_invalid", "has_later_calls", "has_output", "has_text", "holds", "ids", "input"),
+        *("new_id", "observer", "over", "partial", "plan", "queue", "recorder", "recovered", "recovery", "rejected"),
+        *("started", "tail", "waiting_text", "withheld"),
+    )
 
     def __init__(
         self,
@@ -154,9 +157,13 @@ class CheckedDelivery:
             if type(event) is TextDelta:
                 source.texts.append(event.text)
         delivered = self.delivery.deliver(taken)
-        if len(delivered) == 1:  # the common case
-            event, waits = delivered[0], self.queue or self.tail is not None or self.first_defect is not None
-            if type(event) is TextDelta and self.has_text and not waits:
+        if len(delivered) == 1 and self.tail is None and self.first_defect is None and not self.queue:
+            event = delivered[0]  # the common case
+            if type(event) is TextDelta and self.has_text:
+                return delivered
+            call = self.calls.get(event.index) if type(event) is CallArguments else None
+            if type(event) is CallArguments and call is not None and call.number == event.index:
+                call.fragments.append(event.fragment)
                 return delivered
         return self.check(delivered) if delivered else delivered
 
@@ -199,9 +206,7 @@ class CheckedDelivery:
             case CallArguments(index=index) if index in self.calls:
                 call = self.calls[index]
                 call.fragments.append(event.fragment)
-                if call.number == index:  # the common case
-                    out.append(event)
-                elif not call.held:
+                if not call.held:
                     self.send(event, call, out)
             case CallStarted():
                 self.start_call(event, out)
@@ -327,8 +332,7 @@ class CheckedDelivery:
             return
         self.tail = self.tail or []
         if self.recovery.settings.invalid == AS_TEXT and rejected.reason is not Reason.UNKNOWN_TOOL:
-            gap, why = MESSAGE_BREAK if self.has_text else "", describe_rejection(rejected)
-            self.tail.append(TextDelta(ARGUMENTS.format(gap=gap, why=why, arguments=arguments)))
+            self.tail.append(show_rejected(rejected, MESSAGE_BREAK if self.has_text else ""))
         else:
             self.tail += [started, CallArguments(started.index, arguments), ended]
 
@@ -357,16 +361,11 @@ class CheckedDelivery:
         """A call was rejected. The text that it was follows, unless the receiver decides what becomes of it."""
         if call is not None and not event.dialect:
             event = replace(event, raw=call.arguments, tool=call.event.name)
-        if event.reason in DEFECTIVE and not self.is_cut_by_limit(event):
+        if event.reason in DEFECTIVE and not self.input.is_cut_by_limit(event):
             self.note_rejected(call, event)
         if self.plan.reports_rejected and self.first_defect is None:
             shown: Event = call.event if call is not None and not event.dialect else replace(event, index=None)
             out.append(shown) if self.tail is None else self.tail.append(shown)
-
-    def is_cut_by_limit(self, event: CallRejected) -> bool:
-        """Whether the token limit has cut this call. Decoders leave a native call open then; they reject one whose end
-        is missing although the upstream has ended it."""
-        return event.reason is Reason.TRUNCATED and bool(event.dialect) and self.input.reported == "length"
 
     def note_rejected(self, call: OpenCall | None, event: CallRejected) -> None:
         """The model can write a better call than this one."""

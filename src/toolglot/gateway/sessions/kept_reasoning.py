@@ -122,13 +122,9 @@ class ReasoningCollector:
         self.calls: dict[int, _OpenCall] = {}
 
     def feed(self, events: list[Event]) -> list[Event]:
-        """Keep the reasoning in these events; returns the same events."""
-        self.observe(events)
-        return events
-
-    def observe(self, events: Iterable[Event]) -> None:
+        """Keep the reasoning in these events; returns the same events (hot path)."""
         for event in events:
-            if type(event) is TextDelta:  # hot path
+            if type(event) is TextDelta:
                 self.texts.append(event.text)
             elif type(event) is CallArguments:
                 if event.index in self.calls:
@@ -137,9 +133,10 @@ class ReasoningCollector:
                 self.reasoning.append(event.text)
                 self.reasoning_at = len(self.texts)
             else:
-                self.observe_rare(event)
+                self.observe(event)
+        return events
 
-    def observe_rare(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         match event:
             case ReasoningSigned(signature=signature, kind=kind) if self.keeping.signed:
                 self.thoughts.append((Reasoning("".join(self.reasoning), signature, kind), len(self.texts)))
