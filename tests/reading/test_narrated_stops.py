@@ -10,11 +10,13 @@ import json
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
+from re import _parser
 from typing import Any
 
 import pytest
 
 from toolglot.core.conversation import Message, Part, Role, Text, ToolCall, ToolResult
+from toolglot.reading import narrated_stops
 from toolglot.reading.narrated_stops import REQUEST_SIZE, TAIL_SIZE, announces_action, wants_action
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -169,3 +171,36 @@ def test_a_request_at_either_end_of_a_long_message_counts() -> None:
     assert wants_action((Message("user", (Text(f"Fix the failing test.\n{pasted}"),)),))
     assert wants_action((Message("user", (Text(f"{pasted}\nFix the failing test."),)),))
     assert not wants_action((Message("user", (Text(pasted),)),))
+
+
+def needs_other_script(pattern: object) -> bool:
+    """Whether all that a parsed expression matches holds a character of another script than Latin."""
+    for operation, value in pattern:  # type: ignore[attr-defined]
+        match str(operation):
+            case "LITERAL":
+                needed = narrated_stops._OTHER_SCRIPT.match(chr(value)) is not None
+            case "IN":
+                needed = all(
+                    str(kind) == "LITERAL" and narrated_stops._OTHER_SCRIPT.match(chr(item)) for kind, item in value
+                )
+            case "BRANCH":
+                needed = all(map(needs_other_script, value[1]))
+            case "SUBPATTERN":
+                needed = needs_other_script(value[3])
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                needed = value[0] > 0 and needs_other_script(value[2])
+            case _:
+                needed = False
+        if needed:
+            return True
+    return False
+
+
+def test_phrases_of_other_scripts_cannot_occur_in_latin_text() -> None:
+    """They are not searched there."""
+    others = [language for language in narrated_stops._LANGUAGES if language not in narrated_stops._LATIN]
+    assert len(others) == len(LANGUAGES) - len(narrated_stops._LATIN)
+    for language in others:
+        for phrases in (language.announcing, language.waiting):
+            assert needs_other_script(_parser.parse(phrases.pattern)) or phrases.pattern == "(?!)", phrases.pattern
+    assert not needs_other_script(_parser.parse(narrated_stops._LATIN[0].announcing.pattern))

@@ -56,6 +56,7 @@ _SPANS = re.compile(
     r"|「[^」\n]{1,300}」|『[^』\n]{1,300}』|\]\([^)\n]{1,300}\)"
 )
 _OPEN_QUOTE = re.compile(r"[\"“„«「『]")
+_MARKUP = re.compile(r"[*_#]")
 _EMPHASIS = re.compile(r"\*+|(?<!\w)__?|__?(?!\w)|^[ \t]*#+[ \t]*", re.MULTILINE)
 _SENTENCE_END = re.compile(
     r"(?<=[.!?…])[)\]]?\s+|(?<=[。！？।؟])\s*(?=\S)|(?<=[\U0001f300-\U0001faff\u2600-\u27bf])\s+|\n+"
@@ -164,28 +165,25 @@ class _Language:
 
 def _fold(text: str) -> str:
     """A text with one spelling for letters that are written in several ways."""
+    if text.isascii():
+        return text
     return unicodedata.normalize("NFC", text).translate(_DROPPED).translate(_FOLDED)
 
 
-_LANGUAGES = tuple(
-    _Language(module.PHRASES)
-    for module in (
-        english,
-        chinese,
-        spanish,
-        hindi,
-        arabic,
-        portuguese,
-        russian,
-        japanese,
-        german,
-        french,
-        korean,
-        italian,
-        indonesian,
-        bengali,
-    )
+_LATIN = tuple(
+    _Language(module.PHRASES) for module in (english, spanish, portuguese, german, french, italian, indonesian)
 )
+_LANGUAGES = (
+    *_LATIN,
+    *(_Language(module.PHRASES) for module in (chinese, hindi, arabic, russian, japanese, korean, bengali)),
+)
+_OTHER_SCRIPT = re.compile(r"[^\x00-\u024f\u2000-\u2fff]")
+"""A character that is neither a Latin letter nor a mark or symbol. The phrases of all other languages contain one."""
+
+
+def _find_languages(text: str) -> tuple[_Language, ...]:
+    """The languages that a text may be written in."""
+    return _LATIN if _OTHER_SCRIPT.search(text) is None else _LANGUAGES
 
 
 def announces_action(text: str) -> bool:
@@ -194,11 +192,14 @@ def announces_action(text: str) -> bool:
     Parameters: ``text`` is the whole text of the answer.
     Returns: True if the last sentence states what the model does next.
     """
-    sentence, previous = _find_last_sentences(text)
+    tail = _find_tail(text)
+    sentence, previous = _find_last_sentences(tail)
     if not sentence:
         return False
-    verdicts = {language.announces(sentence, previous) for language in _LANGUAGES}
-    return True in verdicts and False not in verdicts  # languages share words: a refusal in one of them counts
+    verdicts = {language.announces(sentence, previous) for language in _find_languages(sentence)}
+    if True not in verdicts or False in verdicts:  # languages share words: a refusal in one of them counts
+        return False
+    return not any(pattern.search(tail) for pattern in (_DRAFT, _PLAN, _CITED))
 
 
 def wants_action(messages: tuple[Message, ...]) -> bool:
@@ -220,25 +221,29 @@ def wants_action(messages: tuple[Message, ...]) -> bool:
     return any(language.requests(sentence) for sentence in sentences for language in _LANGUAGES)
 
 
-def _find_last_sentences(text: str) -> tuple[str, list[str]]:
-    """The last sentence of an answer, folded and without marks at its end, and up to two sentences before it. The
-    last one is empty if it cannot announce anything."""
+def _find_tail(text: str) -> str:
+    """The end of an answer, folded, without code and emphasis; empty if it ends in code."""
     tail = text[-TAIL_SIZE:].rstrip()
     tail = _LIST_MARK.sub("", _OPEN_FENCE.sub("", f"\n{tail}")).rstrip()
     if _ends_in_code(tail, complete=len(text) <= TAIL_SIZE):
-        return "", []
-    plain = _EMPHASIS.sub("", _SPANS.sub(_CODE, _fold(tail.lower())))
+        return ""
+    plain = _SPANS.sub(_CODE, _fold(tail.lower()))
+    return _EMPHASIS.sub("", plain) if _MARKUP.search(plain) is not None else plain
+
+
+def _find_last_sentences(plain: str) -> tuple[str, list[str]]:
+    """The last sentence of a text without marks at its end, and up to two sentences before it. The last one is empty
+    if it cannot announce anything."""
     line = plain[plain.rfind("\n") + 1 :]
     if _ITEM.match(line) is not None or _OPEN_QUOTE.search(line) is not None:
         return "", []
-    if any(pattern.search(plain) for pattern in (_DRAFT, _PLAN, _CITED)):
-        return "", []
     sentences = _SENTENCE_END.split(plain)
+    languages = _find_languages(plain)
     while sentences:
         words, marks = _split_marks(sentences.pop())
         if _QUESTION.search(marks) is not None:
             break
-        if words and not any(language.waiting.fullmatch(words) for language in _LANGUAGES):
+        if words and not any(language.waiting.fullmatch(words) for language in languages):
             return words + ("..." if "…" in marks or "..." in marks else ""), sentences[-2:]
     return "", []
 
