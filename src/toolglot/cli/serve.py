@@ -80,7 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
     with _with_upstream(settings) as active:
         if active.server.workers > 1:
             log_to(level=active.server.log_level)
-            _import_server().warm_up(active)  # before the fork, so that it is done once for all workers
+            # before the fork, so that it is done once for all workers
+            _import_server().warm_up(active, completely=True)
             with TemporaryDirectory(prefix="toolglot-metrics-") as folder:
                 run_worker = partial(_run_worker, active, live_reload, options, Path(folder))
                 return supervise(active.server.workers, run_worker)

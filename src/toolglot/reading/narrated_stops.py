@@ -107,35 +107,27 @@ _FOLDED = str.maketrans(
 
 
 class _Language:
-    """The compiled phrases of one language."""
-
-    __slots__ = (
-        "addressing",
-        "agreeing",
-        "announcing",
-        "asking",
-        "before",
-        "behind",
-        "declining",
-        "forbidding",
-        "polite",
-        "verb_is_last",
-        "waiting",
-    )
+    """The phrases of one language. They take long to compile, so that is done when they are needed first."""
 
     def __init__(self, phrases: Phrases) -> None:
-        begin = rf"(?:^|[,;:،؛，；：–—(-]\s*|(?<!\w)(?:{phrases.joins})[, ]\s*)(?:{phrases.leads}){{0,4}}"
-        self.announcing = re.compile(_fold(rf"{begin if phrases.leads else ''}(?P<phrase>{phrases.announcing})"))
+        self.phrases = phrases
         self.verb_is_last = phrases.verb_is_last
-        self.before = re.compile(_fold(phrases.before))
-        self.behind = re.compile(_fold(phrases.behind))
-        self.addressing = re.compile(_fold(phrases.addressing))
-        self.waiting = re.compile(_fold(phrases.waiting))
-        self.asking = re.compile(_fold(phrases.asking))
-        self.declining = re.compile(_fold(phrases.declining))
-        self.polite = re.compile(_fold(phrases.polite))
-        self.forbidding = re.compile(_fold(phrases.forbidding))
-        self.agreeing = re.compile(rf"(?:(?:{_fold(phrases.agreeing)})[ ,.!。！、，]*){{1,3}}")
+
+    def __getattr__(self, name: str) -> re.Pattern[str]:
+        """A field of the phrases, compiled."""
+        text: str = getattr(self.phrases, name)
+        if name == "announcing":
+            text = f"{self._find_beginning()}(?P<phrase>{text})"
+        elif name == "agreeing":
+            text = rf"(?:(?:{text})[ ,.!。！、，]*){{1,3}}"
+        compiled = re.compile(_fold(text))
+        setattr(self, name, compiled)
+        return compiled
+
+    def _find_beginning(self) -> str:
+        """What an announcement begins with: a clause, and words that do not change it."""
+        leads, joins = self.phrases.leads, self.phrases.joins
+        return rf"(?:^|[,;:،؛，；：–—(-]\s*|(?<!\w)(?:{joins})[, ]\s*)(?:{leads}){{0,4}}" if leads else ""
 
     def announces(self, sentence: str, previous: list[str]) -> bool | None:
         """Whether a sentence announces an action; None if it has no phrase of this language. The sentence before it can
@@ -181,9 +173,19 @@ _OTHER_SCRIPT = re.compile(r"[^\x00-\u024f\u2000-\u2fff]")
 """A character that is neither a Latin letter nor a mark or symbol. The phrases of all other languages contain one."""
 
 
+_COMPILED = [name for name in Phrases.__struct_fields__ if name not in ("leads", "joins", "verb_is_last")]
+
+
 def _find_languages(text: str) -> tuple[_Language, ...]:
     """The languages that a text may be written in."""
     return _LATIN if _OTHER_SCRIPT.search(text) is None else _LANGUAGES
+
+
+def compile_phrases() -> None:
+    """Compile the phrases of all languages, so that no answer has to wait for that."""
+    for language in _LANGUAGES:
+        for name in _COMPILED:
+            getattr(language, name)
 
 
 def announces_action(text: str) -> bool:

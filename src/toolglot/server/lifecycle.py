@@ -28,6 +28,7 @@ from toolglot.gateway.telemetry.log import Telemetry, log_to
 from toolglot.gateway.telemetry.record_writer import RecordWriter
 from toolglot.gateway.telemetry.worker_metrics import WorkerMetrics
 from toolglot.prompting.conversation import render_as_text
+from toolglot.reading.narrated_stops import compile_phrases
 from toolglot.reading.reader import Reader
 from toolglot.server.app import Gateway
 from toolglot.server.listener import Listener
@@ -67,9 +68,13 @@ async def serve(
     async with listening(settings, mount, slot, problems) as address:
         tune_memory()
         ready(address)
-        checking = asyncio.create_task(check_upstreams(settings, problems, report))
+        tasks = [
+            asyncio.create_task(check_upstreams(settings, problems, report)),
+            asyncio.create_task(asyncio.to_thread(compile_phrases)),  # needed at the end of an answer at the earliest
+        ]
         await stop.wait()
-        checking.cancel()
+        for task in tasks:
+            task.cancel()
 
 
 async def check_upstreams(settings: Settings, problems: KnownProblems, report: Callable[[Finding], None]) -> None:
@@ -145,10 +150,13 @@ def make_tracer() -> Tracer:
     return Tracer()
 
 
-def warm_up(settings: Settings) -> None:
-    """Fill the caches that the first requests would wait for. Does nothing if a parent process has done it."""
+def warm_up(settings: Settings, *, completely: bool = False) -> None:
+    """Fill the caches that the first requests would wait for; ``completely``: also those that their answers would wait
+    for. Does nothing if a parent process has done it."""
     for dialect in list_dialects(settings):
         warm_dialect(dialect)
+    if completely:
+        compile_phrases()
 
 
 def list_dialects(settings: Settings) -> list[str]:
