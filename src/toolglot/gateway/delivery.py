@@ -22,7 +22,7 @@ ends with it, a complete call at its end was the action, put into the wrong chan
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -44,10 +44,9 @@ from toolglot.gateway.delivery_plan import DEFAULT_PLAN, DeliveryPlan
 from toolglot.gateway.outcomes import (
     CUT_CALL,
     DELTAS,
-    EMPTY,
     NO_ANSWER,
-    NO_TEXT,
     TOO_LARGE,
+    describe_empty,
     describe_rejection,
     explain_to_client,
     has_text_after_call,
@@ -123,28 +122,38 @@ class Delivery:
         """Show the upstream's events to a dry run as well."""
         self.observer = observer
 
-    def deliver(self, events: Iterable[Event]) -> list[Event]:
-        """What the client receives for these events of the upstream."""
-        out: list[Event] = []
+    def deliver(self, events: Sequence[Event]) -> list[Event]:
+        """What the client receives for these events of the upstream (hot path)."""
         if self.over:
-            return out
-        reader, unchanged = self.reader, self.unchanged
+            return []
         if self.observer is not None:
             self.observer(events)
+        reader, only = self.reader, events[0] if len(events) == 1 else None
+        if type(only) is TextDelta and reader is not None and not self.notes_text:  # the common case
+            read = reader.feed(only.text)
+            out = read if len(read) == 1 and type(read[0]) in self.unchanged else self.accept_read(read, [])
+        else:
+            out = self.deliver_each(events)
+        if out:
+            self.has_output = True
+            return self.check_output(out) if self.checks_output else out
+        return out
+
+    def deliver_each(self, events: Iterable[Event]) -> list[Event]:
+        out: list[Event] = []
         for event in events:
-            if type(event) is TextDelta and reader is not None:
+            if type(event) is TextDelta and self.reader is not None:
+                read = self.reader.feed(event.text)
                 if self.calls_in_text is not None:
-                    self.note_calls(reader.feed(event.text))
+                    self.note_calls(read)
                     out.append(event)
                     continue
                 if self.notes_text:
                     self.note_text(event.text)
-                for read in reader.feed(event.text):
-                    if type(read) in unchanged:
-                        out.append(read)
-                    else:
-                        self.accept(read, READ, out)
-                        unchanged = self.unchanged
+                if len(read) == 1 and type(read[0]) in self.unchanged:
+                    out += read
+                else:
+                    self.accept_read(read, out)
             elif type(event) is CallArguments and event.index in self.passing:
                 out.append(event)
             elif type(event) is Finished:
@@ -153,9 +162,15 @@ class Delivery:
                 self.fail(event, out)
             elif type(event) is not Started:
                 self.accept(event, NATIVE, out)
-        if out:
-            self.has_output = True
-            return self.check_output(out) if self.checks_output else out
+        return out
+
+    def accept_read(self, events: Iterable[Event], out: list[Event]) -> list[Event]:
+        """Append to ``out`` what the client receives for what was read in the text, and return it."""
+        for event in events:
+            if type(event) in self.unchanged:
+                out.append(event)
+            else:
+                self.accept(event, READ, out)
         return out
 
     def check_output(self, out: list[Event]) -> list[Event]:
@@ -213,7 +228,7 @@ class Delivery:
         """The upstream makes a native call: everything not sent yet is text, even if calls were read in it."""
         if self.calls_in_text is not None or self.reader is None:
             return
-        self.calls_in_text = []
+        self.calls_in_text, self.notes_text = [], True
         deferred, self.deferred = self.deferred or [], None
         self.note_calls(event for event, origin in deferred if origin is READ)
         out += self.reader.emit_all_as_text("".join(self.raw_text))
@@ -288,8 +303,7 @@ class Delivery:
         index = self.open_calls.pop((origin, event.index), None)
         if index is None:
             return
-        if origin is NATIVE:
-            self.passing.discard(index)
+        self.passing.discard(index)
         ended = event if index == event.index else replace(event, index=index)
         self.recorder.observe(ended)
         out.append(ended)
@@ -378,7 +392,7 @@ class Delivery:
             return Failed("truncated_call", f"The arguments of the model's call of {names} end in the middle.")
         if answered or reason not in self.plan.successes:
             return None
-        return self.describe_empty(reason, out)
+        return describe_empty(reason, self.forbidden, has_output=self.has_output or bool(out))
 
     def explain_rejected(self, out: list[Event]) -> None:
         """Append a note on which calls were not made, and why."""
@@ -400,15 +414,6 @@ class Delivery:
             if origin is NATIVE and number in self.recorder.open:
                 self.unended.append(self.recorder.open.pop(number))
                 self.recorder.observe(CallRejected("", Reason.TRUNCATED, self.unended[-1]))
-
-    def describe_empty(self, reason: str, out: list[Event]) -> Failed:
-        if reason == "content_filter":
-            return Failed(reason, "The model's answer was held back by a content filter.")
-        if self.forbidden:
-            names = ", ".join(dict.fromkeys(self.forbidden))
-            why = f"The model's answer was a call of {names}, which tool_choice does not allow."
-            return Failed("forbidden_call", why)
-        return Failed("empty_answer", NO_TEXT if self.has_output or out else EMPTY)
 
     def find_reason(self, reported: str) -> str:
         """The finish reason: a call that was cut never looks complete, a complete one never looks cut."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -61,6 +61,6 @@ class EventDelivery(Protocol):
     @property
     def over(self) -> bool: ...
 
-    def deliver(self, events: Iterable[Event]) -> list[Event]: ...
+    def deliver(self, events: Sequence[Event]) -> list[Event]: ...
 
     def set_observer(self, observer: Callable[[Iterable[Event]], None]) -> None: ...

@@ -102,3 +102,15 @@ def describe_rejection(event: CallRejected) -> str:
         return CUT_CALL.format(tool=event.tool or "a tool")
     why = "; ".join(map(str, event.defects)) or event.reason.value
     return f"The call of {event.tool or 'a tool'} was not made: {why[:MAX_REASON_CHARS]}."
+
+
+def describe_empty(reason: str, forbidden: Sequence[str], *, has_output: bool) -> Failed:
+    """Why a finished response is no answer. ``forbidden`` are the names of calls that the client does not take,
+    ``has_output``: something was delivered, but no text and no call."""
+    if reason == "content_filter":
+        return Failed(reason, "The model's answer was held back by a content filter.")
+    if forbidden:
+        names = ", ".join(dict.fromkeys(forbidden))
+        why = f"The model's answer was a call of {names}, which tool_choice does not allow."
+        return Failed("forbidden_call", why)
+    return Failed("empty_answer", NO_TEXT if has_output else EMPTY)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -82,7 +82,7 @@ class XmlDelivery:
         assert isinstance(self.delivery, CheckedDelivery)
         return self.render(self.delivery.settle())
 
-    def deliver(self, events: Iterable[Event]) -> list[Event]:
+    def deliver(self, events: Sequence[Event]) -> list[Event]:
         """What the client receives for these events of the upstream."""
         delivered = self.delivery.deliver(list(self.remove_fences(events)))
         self.over = self.delivery.over

@@ -14,7 +14,7 @@ twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -67,8 +67,8 @@ class CheckedDelivery:
     __slots__ = (
         *("announces", "calls", "checker", "cut_end", "delivered", "delivery", "first_defect", "first_delivery"),
         *("first_tail", "has_invalid", "has_later_calls", "has_output", "has_text", "holds", "ids", "input"),
-        *("new_id", "observer", "over", "partial", "plan", "queue", "recorder", "recovered", "recovery", "rejected"),
-        *("started", "tail", "waiting_text", "withheld"),
+        *("new_id", "nothing_waits", "observer", "over", "partial", "plan", "queue", "recorder", "recovered"),
+        *("recovery", "rejected", "started", "tail", "waiting_text", "withheld"),
     )
 
     def __init__(
@@ -108,7 +108,7 @@ class CheckedDelivery:
     def _begin(self, delivery: Delivery) -> None:
         self.delivery = delivery
         self.plan = delivery.plan
-        self.over = self.has_output = False
+        self.over = self.has_output = self.nothing_waits = False
         self.input = AttemptInput(self.recovery)
         self.calls: dict[int, OpenCall] = {}
         self.rejected: list[CallRejected] = []
@@ -132,8 +132,6 @@ class CheckedDelivery:
         self.delivery.observer = self.observer
         return True
 
-    # -- as the delivery of the current attempt ------------------------------------------------------------------------
-
     @property
     def is_further(self) -> bool:
         """Whether the current attempt is not the first one."""
@@ -148,34 +146,32 @@ class CheckedDelivery:
     def remove_breaks(self, text: str) -> str:
         return self.delivery.remove_breaks(text)
 
-    def deliver(self, events: Iterable[Event]) -> list[Event]:
-        """What the client receives for these events of the upstream."""
-        source, taken = self.input, events if type(events) is list else list(events)
-        if source.beginning is not None or (taken and type(taken[-1]) in ENDS):
-            return self.deliver_end(taken)
-        for event in taken:
+    def deliver(self, events: Sequence[Event]) -> list[Event]:
+        """What the client receives for these events of the upstream (hot path)."""
+        if self.input.beginning is not None or (events and type(events[-1]) in ENDS):
+            return self.deliver_end([*events])
+        for event in events:
             if type(event) is TextDelta:
-                source.texts.append(event.text)
-        delivered = self.delivery.deliver(taken)
-        if len(delivered) == 1 and self.tail is None and self.first_defect is None and not self.queue:
+                self.input.texts.append(event.text)
+        delivered = self.delivery.deliver(events)
+        if len(delivered) == 1 and self.nothing_waits:
             event = delivered[0]  # the common case
-            if type(event) is TextDelta and self.has_text:
-                return delivered
-            call = self.calls.get(event.index) if type(event) is CallArguments else None
-            if type(event) is CallArguments and call is not None and call.number == event.index:
-                call.fragments.append(event.fragment)
+            if type(event) is CallArguments:
+                if event.index in self.calls and self.calls[event.index].number == event.index:
+                    self.calls[event.index].fragments.append(event.fragment)
+                    return delivered
+            elif type(event) is TextDelta and self.has_text:
                 return delivered
         return self.check(delivered) if delivered else delivered
 
     def deliver_end(self, taken: list[Event]) -> list[Event]:
         """The same for the end of an attempt, and for what continues a cut one."""
-        source = self.input
-        if source.beginning is None and type(last := taken[-1]) is Finished:
-            source.texts += [event.text for event in taken if type(event) is TextDelta]
-            source.reported = last.reason
+        if self.input.beginning is None and type(last := taken[-1]) is Finished:
+            self.input.texts += [event.text for event in taken if type(event) is TextDelta]
+            self.input.reported = last.reason
         else:
-            taken = source.take(taken)
-        if not taken or source.reported != "length" or not self.recovery.settings.continue_cut:
+            taken = self.input.take(taken)
+        if not taken or self.input.reported != "length" or not self.recovery.settings.continue_cut:
             return self.check(self.delivery.deliver(taken))
         *before, last = taken
         out = self.check(self.delivery.deliver(before))
@@ -186,7 +182,12 @@ class CheckedDelivery:
         self.over, self.has_output = self.delivery.over, self.delivery.has_output
         out: list[Event] = []
         for event in move_blanks(delivered) if self.delivery.partly_sent else delivered:
-            self.accept(event, out)
+            if type(event) is TextDelta and self.tail is None and self.first_defect is None and not self.queue:
+                self.has_text = True
+                out.append(event)
+            else:
+                self.accept(event, out)
+        self.nothing_waits = self.tail is None and self.first_defect is None and not self.queue
         return out
 
     def is_continued(self, last: Event) -> bool:
