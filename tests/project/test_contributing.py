@@ -18,7 +18,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 BLOCK = re.compile(r"^( *)(`{3,})(\w+)\n(.*?)^\1\2$", re.DOTALL | re.MULTILINE)
-LEFT_OUT = shutil.ignore_patterns("__pycache__", "node_modules", "agents", "browser", "faults")
+LEFT_OUT = shutil.ignore_patterns("node_modules", "agents", "browser", "faults")
+"""Compiled files are copied: with the times of their sources, which the copy keeps, they are used there."""
+
 
 Run = Callable[..., str]
 
@@ -50,7 +52,7 @@ def run(copy: Path) -> Run:
 
     def start(*arguments: str, fails: bool = False, stdin: str = "", **variables: str) -> str:
         environ = {name: value for name, value in os.environ.items() if not name.startswith(("TOOLGLOT_", "PYTEST_"))}
-        environ |= {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1", **variables}
+        environ |= {"PYTHONPATH": str(copy / "src"), **variables}
         command = [sys.executable, *arguments]
         ended = subprocess.run(command, cwd=copy, env=environ, input=stdin, capture_output=True, text=True, check=False)
         assert bool(ended.returncode) == fails, ended.stdout + ended.stderr
@@ -69,7 +71,8 @@ def extend_class(path: Path, name: str, line: str) -> None:
     path.write_text("\n".join(lines) + "\n", "utf-8")
 
 
-PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
+UNUSED = ("cacheprovider", "xdist", "xdist.looponfail", "anyio", "schemathesis")
+PYTEST = ("-m", "pytest", "-q", *(part for plugin in UNUSED for part in ("-p", f"no:{plugin}")))
 
 DIALECT_WORKS = """
 import toolglot

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support.rows import in_one_test
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {path: path.read_text("utf-8") for path in sorted((ROOT / "src").rglob("*.py"))}
@@ -141,13 +142,13 @@ def test_strings_of_tests_are_data(tmp_path: Path) -> None:
     assert list(find_word("door", read_prose(path))) == [2, 4]
 
 
-@pytest.mark.parametrize("word", RETIRED)
+@in_one_test("word", RETIRED)
 def test_retired_words_stay_away_from_tests(word: str) -> None:
     found = [f"{name_of(path)}:{number}" for path, text in prose_of_tests().items() for number in find_word(word, text)]
     assert found == [], f"{word}: see docs/glossary.md for the word to use"
 
 
-@pytest.mark.parametrize("word", RETIRED)
+@in_one_test("word", RETIRED)
 def test_retired_words_stay_away(word: str) -> None:
     found = [f"{name_of(path)}:{number}" for path, text in SOURCES.items() for number in find_word(word, text)]
     assert found == [], f"{word}: see docs/glossary.md for the word to use"

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.gateway import ASK, gateway, run
+from support.rows import in_one_test
 
 from toolglot.config import DEFAULT_DIALECT
 from toolglot.core import offload
@@ -75,7 +76,7 @@ def _oracle(names: tuple[str, ...]) -> re.Pattern[str]:
 NAMES = ("read", "read_file", "run", "run_all", "m.c.p", "print", "x1")
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "form",
     [
         *(
@@ -105,7 +106,7 @@ NAMES = ("read", "read_file", "run", "run_all", "m.c.p", "print", "x1")
         ),
     ],
 )
-@pytest.mark.parametrize("name", [*NAMES, r"read\_file", "other", "readx"])
+@in_one_test("name", [*NAMES, r"read\_file", "other", "readx"])
 def test_names_are_found_as_one_expression_would(form: str, name: str) -> None:
     marks, oracle = get_mark_escaper("hermes", tuple(sorted(NAMES))), _oracle(tuple(sorted(NAMES)))
     for text in (form.replace("@", name), f"so {form.replace('@', name)} and {form.replace('@', name)}"):

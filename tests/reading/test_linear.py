@@ -247,7 +247,7 @@ def test_no_mark_is_passed_without_a_look(rough: bool) -> None:
     samples = load_samples()
     for sample in samples[:: max(1, len(samples) // 300)]:
         names = tuple(tool.get("function", tool)["name"] for tool in load_tools(sample.tools))
-        marks = known._compile_marks(names, False, rough)
+        marks = known._compile_once(names, False, rough)
         for end in (*range(1, min(len(sample.text), 120)), len(sample.text)):
             text = sample.text[:end]
             for pos in range(max(0, end - 60), end):
