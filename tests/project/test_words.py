@@ -94,8 +94,15 @@ def split_lines(text: str) -> list[tuple[str, frozenset[str]]]:
     return [(line.lower(), frozenset(part.lower() for part in PARTS.findall(line))) for line in text.splitlines()]
 
 
+@cache
+def list_words(text: str) -> frozenset[str]:
+    return frozenset().union(*(parts for _, parts in split_lines(text)))
+
+
 def find_word(word: str, text: str) -> Iterator[int]:
     """The lines that hold a word, alone, in the plural, or as a part of a name in any style."""
+    if " " not in word and list_words(text).isdisjoint((word, f"{word}s")):
+        return
     allowed = ALLOWED.get(word)
     for number, (line, parts) in enumerate(split_lines(re.sub(allowed, "", text) if allowed else text), 1):
         if word in parts or f"{word}s" in parts or (" " in word and word in line):

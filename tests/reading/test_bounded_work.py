@@ -239,6 +239,10 @@ def test_the_first_request_of_a_process_compiles_little(dialect: str) -> None:
 
 FIRST_REQUEST = """
 import json, re, sys
+
+compiled, original = [], re._compiler.compile
+re._compiler.compile = lambda pattern, flags=0: compiled.append(str(pattern)) or original(pattern, flags)
+
 from toolglot.config import load
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
 from toolglot.reading.reader import Reader, collect
@@ -248,8 +252,7 @@ from toolglot.prompting.conversation import render_as_text
 
 dialect = sys.argv[1]
 warm_up(load({"base_url": "http://127.0.0.1:1/v1", "dialect": dialect}, {}))
-compiled, original = [], re._compiler.compile
-re._compiler.compile = lambda pattern, flags=0: compiled.append(str(pattern)) or original(pattern, flags)
+compiled.clear()
 kinds = {"path": {"type": "string"}, "lines": {"type": "integer"}, "all": {"type": "boolean"}}
 tool = Tool("read", "Reads.", {"type": "object", "properties": kinds, "required": ["path"]})
 call = ToolCall("1", "read", '{"path": "a.py"}')
