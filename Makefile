@@ -29,11 +29,12 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null \
 		|| sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' Makefile
 
+# --dist worksteal: each worker takes neighbouring tests, which share what is set up for their file
 test: $(TEST)  ## ruff, mypy and all tests but those of the next four targets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 # Agents and the AI SDK, each in a process of its own, against a gateway; needs npm, and Linux on x64
 test-clients: $(TEST) $(PACKAGES)  ## real agents against a gateway (npm)
