@@ -40,8 +40,9 @@ test: $(TEST)  ## ruff, mypy and all tests but those of the next four targets
 test-clients: $(TEST) $(PACKAGES)  ## real agents against a gateway (npm)
 	$(BIN)/pytest -n 2 --dist loadfile $(CLIENTS)
 
-# Every file of examples/, with the frameworks in an environment of their own; needs npm for the AI SDK
-test-examples: $(TEST) $(PACKAGES) $(EXAMPLES)  ## the examples against the simulated model (npm)
+# Every file of examples/, with the frameworks in an environment of their own, and the commands that the docs print; needs npm
+# for the AI SDK
+test-examples: $(TEST) $(PACKAGES) $(EXAMPLES)  ## the examples and the printed commands against the simulated model (npm)
 	$(BIN)/pytest -n 2 tests/example_scripts
 
 # Faults of the network and of upstreams, bursts, signals, killed workers, a soak; TOOLGLOT_FAULTS_SOAK_SECONDS=300 and

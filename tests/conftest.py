@@ -36,7 +36,6 @@ LONG = (
     "cli/test_explain.py",
     "cli/test_run.py",
     "project/test_contributing.py",
-    "project/test_printed_commands.py",
     "project/test_site.py",
     "reading/test_linear.py",
     "server/test_openapi.py",

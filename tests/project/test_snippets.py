@@ -1,7 +1,7 @@
 """Every code block of the docs: Python compiles and imports what exists, settings load, commands and options exist.
 
 The blocks of docs/library.md, docs/before-after.md and README.md are executed here, those of docs/usage-guide.md and the commands
-of README.md and docs/tutorial.md in test_printed_commands.py, those of CONTRIBUTING.md in test_contributing.py.
+of README.md and docs/tutorial.md in tests/example_scripts, those of CONTRIBUTING.md in test_contributing.py.
 """
 
 from __future__ import annotations
