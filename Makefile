@@ -29,18 +29,20 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null \
 		|| sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' Makefile
 
+# --dist worksteal: each worker takes neighbouring tests, which share what is set up for their file
 test: $(TEST)  ## ruff, mypy and all tests but those of the next four targets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 # Agents and the AI SDK, each in a process of its own, against a gateway; needs npm, and Linux on x64
 test-clients: $(TEST) $(PACKAGES)  ## real agents against a gateway (npm)
 	$(BIN)/pytest -n 2 --dist loadfile $(CLIENTS)
 
-# Every file of examples/, with the frameworks in an environment of their own; needs npm for the AI SDK
-test-examples: $(TEST) $(PACKAGES) $(EXAMPLES)  ## the examples against the simulated model (npm)
+# Every file of examples/, with the frameworks in an environment of their own, and the commands that the docs print; needs npm
+# for the AI SDK
+test-examples: $(TEST) $(PACKAGES) $(EXAMPLES)  ## the examples and the printed commands against the simulated model (npm)
 	$(BIN)/pytest -n 2 tests/example_scripts
 
 # Faults of the network and of upstreams, bursts, signals, killed workers, a soak; TOOLGLOT_FAULTS_SOAK_SECONDS=300 and

@@ -9,6 +9,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,6 +29,25 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("default_scale")
+
+TESTS = Path(__file__).parent
+LONG = (
+    "cli/test_embedded.py",
+    "cli/test_explain.py",
+    "cli/test_run.py",
+    "project/test_contributing.py",
+    "project/test_site.py",
+    "reading/test_linear.py",
+    "server/test_openapi.py",
+    "store/test_model.py",
+)
+"""Files with tests that take seconds. They come first, so that no worker is left with one of them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    first = {TESTS / name for name in LONG}
+    assert all(path.is_file() for path in first), "LONG names a file that does not exist"
+    items.sort(key=lambda item: item.path not in first)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from support.rows import in_one_test
 
 from toolglot.cli.main import main
 from toolglot.config.json_schema import make_schema
@@ -238,7 +239,7 @@ def test_the_files_of_the_docs_fit_the_schema() -> None:
     assert problems == []
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "text",
     [
         "[server]\nprot = 1",
@@ -280,7 +281,7 @@ FINER = {"api_key", "cookies", "headers", "keys", "url", "dialect", "base_url"}
 """Settings whose form is too fine for a schema that helps in an editor."""
 
 
-@pytest.mark.parametrize("one", [one for one in ALL_FIELDS if one.field not in FINER], ids=lambda one: one.key)
+@in_one_test("one", [one for one in ALL_FIELDS if one.field not in FINER], ids=lambda one: one.key)
 def test_what_the_schema_accepts_loads(one: Setting) -> None:
     table: dict[str, Any] = {"base_url": "http://h"} if one.section == "upstream" else {}
     table |= {"name": "n"} if one.section == "model" else {}
@@ -293,7 +294,7 @@ def test_what_the_schema_accepts_loads(one: Setting) -> None:
     assert accepted
 
 
-@pytest.mark.parametrize("one", ALL_FIELDS, ids=lambda one: one.key)
+@in_one_test("one", ALL_FIELDS, ids=lambda one: one.key)
 def test_every_setting_has_a_schema_and_a_description(one: Setting) -> None:
     assert one.kind.schema, f"give the value type of {one.key} a schema in value_types.py"
     with pytest.raises(UsageError):

@@ -277,7 +277,10 @@ def test_a_real_server_reports_a_template_without_tools(
 
 
 @needs_model
-def test_a_real_server_is_probed(capsys: pytest.CaptureFixture[str], local: EmbeddedModel) -> None:
+def test_a_real_server_is_probed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, local: EmbeddedModel
+) -> None:
+    monkeypatch.setattr("toolglot.server.upstream.probe.MAX_TOKENS", 60)  # it talks until the limit
     found, rule = probe(capsys, "--base-url", local.base_url, "--api-key", MODEL_KEY)
     assert (found["models"], found["profile"], found["native call"]) == ("yes", "text", "no")
     assert "failed" not in found.values()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from support.rows import in_one_test
 
 from toolglot.clients.complaints import CALL_COMPLAINTS, COMPLAINT_PATTERNS, find_complaints
 from toolglot.core.conversation import Message, Text, ToolCall, ToolResult
@@ -37,7 +37,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "kinds"), TEXTS)
+@in_one_test(("text", "kinds"), TEXTS)
 def test_similar_phrases_are_distinguished(text: str, kinds: list[str]) -> None:
     assert find_complaints((ASKED, ANSWER, Message("user", (Text(text),)))) == kinds
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rows import in_one_test
 
 from toolglot.clients.agents import AGENTS, Connection, find_agent
 from toolglot.clients.file_editing import merge_text, merge_values, parse_text
@@ -67,7 +68,7 @@ def test_empty_files_get_the_settings(text: str) -> None:
     assert parse_json(merge_text(text, {"a": {"b": 1}}, "json").removeprefix("\ufeff")) == {"a": {"b": 1}}
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "text",
     ["[1]", "{", '{"a" 1}', '{"a": 1 "b": 2}', "{'a': 1}", "{} x", '{"a": nope}', "[" * 5000, '{"a":' * 5000, "1"],
 )
@@ -146,8 +147,8 @@ def test_variables_are_replaced_or_added() -> None:
     assert edited == "# keys\nGEMINI_API_KEY=new # mine\nOTHER=1\nGEMINI_MODEL=m\n"
 
 
-@pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("connection", [HERE, ELSEWHERE], ids=["here", "elsewhere"])
+@in_one_test("file", FILES)
+@in_one_test("connection", [HERE, ELSEWHERE], ids=["here", "elsewhere"])
 def test_every_file_is_complete_and_stable(file: Any, connection: Connection) -> None:
     text = file.merge("", connection)
     assert file.merge(text, connection) == text

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from support.error_texts import what_failed
 from support.gateway import Answer, gateway
+from support.rows import in_one_test
 
 from toolglot.clients.toolsets import (
     TOOLSET_NAMES,
@@ -128,7 +129,7 @@ ROWS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("row", ROWS)
+@in_one_test("row", ROWS)
 def test_request_tool_mapping_system(row: str) -> None:
     name, roo, editor = ROWS[row]
     assert there(ROO, name, **roo) == [(EDITOR, editor)]
@@ -393,7 +394,7 @@ LOSSES: dict[str, tuple[ToolMapping, bool, str, dict[str, Any], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@in_one_test("loss", LOSSES)
 def test_losses_are_refused_with_a_sentence(loss: str) -> None:
     mapping, is_back, name, arguments, sentence = LOSSES[loss]
     with pytest.raises(Untranslatable, match=sentence):
@@ -498,8 +499,8 @@ def test_a_renamer_changes_nothing_but_keys(value: dict[str, Any], cuts: list[in
 # Finding, offering
 
 
-@pytest.mark.parametrize("client", TOOLSET_NAMES)
-@pytest.mark.parametrize("wanted", TOOLSET_NAMES)
+@in_one_test("client", TOOLSET_NAMES)
+@in_one_test("wanted", TOOLSET_NAMES)
 def test_a_client_is_known_by_its_tools(client: str, wanted: str) -> None:
     tools = next(mapping.tools for pair, mapping in PAIRS.items() if pair[0] == client)
     found = find_mapping((*tools, tool("ask", "question")), wanted)

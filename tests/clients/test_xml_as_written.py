@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
+from support.rows import in_one_test
 from support.xmlcases import deliver, deliver_answer
 
 from toolglot.clients.xml import all_clients
@@ -57,7 +58,7 @@ THOUGHTS = (
 
 
 @EVERY
-@pytest.mark.parametrize("thought", THOUGHTS)
+@in_one_test("thought", THOUGHTS)
 def test_reasoning_that_the_client_looks_for_stays_in_the_text(client: XmlClient, thought: str) -> None:
     """These clients take the tags of <thinking> out themselves, and their prompts ask for them."""
     for behind in ("", "\n"):
@@ -110,9 +111,7 @@ def test_other_spellings_are_repaired_and_nothing_is_added() -> None:
 
 
 @EVERY
-@pytest.mark.parametrize(
-    "behind", ["\n\nI wait for it.", " and a < b", "\n```\n", "\r\n\r\nDone.\r\n", "\n</thinking>"]
-)
+@in_one_test("behind", ["\n\nI wait for it.", " and a < b", "\n```\n", "\r\n\r\nDone.\r\n", "\n</thinking>"])
 def test_text_behind_a_call_is_delivered(client: XmlClient, behind: str) -> None:
     text = f"I look.\n\n{READ}{behind}"
     assert render_for(client, text) == text
@@ -142,9 +141,7 @@ def test_a_call_on_lines_of_its_own_that_lacks_something_is_a_call(client: XmlCl
 
 
 @EVERY
-@pytest.mark.parametrize(
-    "text", [f"Say {LACKS} and wait.", f"{EMPTY}\n\nIt needs a path.\n", f"So {LACKS}\n\ndoes it. "]
-)
+@in_one_test("text", [f"Say {LACKS} and wait.", f"{EMPTY}\n\nIt needs a path.\n", f"So {LACKS}\n\ndoes it. "])
 def test_a_mention_keeps_the_blanks_around_it(client: XmlClient, text: str) -> None:
     rendered = render_for(client, text)
     assert unescape_text(client, rendered) == text
@@ -166,7 +163,7 @@ def test_a_long_call_that_lacks_something_is_a_call() -> None:
 
 
 @EVERY
-@pytest.mark.parametrize("call", [READ, LACKS, LIST.replace("\n", "\r\n")])
+@in_one_test("call", [READ, LACKS, LIST.replace("\n", "\r\n")])
 def test_a_fence_around_a_call_stays(client: XmlClient, call: str) -> None:
     for text in (f"```xml\n{call}\n```", f"Now.\n\n```\n{call}\n```\n", f"For example:\n\n```xml\n{call}\n```\n"):
         rendered = render_for(client, text)

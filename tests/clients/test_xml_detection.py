@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from support.rows import in_one_test
 from support.xmlprompts import CLINE, ROO, Doc, write_cline, write_compact, write_roo
 
 from toolglot.clients.xml import all_clients
@@ -86,7 +86,7 @@ def ask(prompt: str, role: str = "system", tools: tuple[Tool, ...] = ()) -> Conv
     return Conversation("m", tuple(messages), tools)
 
 
-@pytest.mark.parametrize("number", range(len(CASES)))
+@in_one_test("number", range(len(CASES)))
 def test_profile(number: int) -> None:
     prompt, headers, profile = CASES[number]
     found = detect_client(ask(prompt), headers)

@@ -14,6 +14,7 @@ from gateway.test_toolset_gateway import AFTER, BEFORE, EDITOR, NEW, OLD, VIEWED
 from gateway.test_xml_gateway import ask, calls_of, scripted, send_capabilities, text_of
 from support.editors import EDITORS, work
 from support.gateway import Answer, gateway, run
+from support.rows import in_one_test
 from support.xmlprompts import ROO, write_cline, write_roo
 
 from toolglot.clients.toolsets import Untranslatable, find_mapping
@@ -49,8 +50,8 @@ def text_of_call(name: str, shown: str) -> list[dict[str, str]]:
     return [{"type": "text", "text": text} for text in parts]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("mode", "dialect"), MODES)
+@in_one_test("stream", [False, True])
+@in_one_test(("mode", "dialect"), MODES)
 def test_roo_edits_a_file_with_a_model_that_knows_the_editor_of_anthropic(
     mode: str, dialect: str, stream: bool
 ) -> None:
@@ -113,10 +114,10 @@ CONTENTS = [
 ]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("mode", "dialect"), MODES)
-@pytest.mark.parametrize("content", CONTENTS)
-@pytest.mark.parametrize("profile", ["roo-3.29", "cline-legacy"])
+@in_one_test("stream", [False, True])
+@in_one_test(("mode", "dialect"), MODES)
+@in_one_test("content", CONTENTS)
+@in_one_test("profile", ["roo-3.29", "cline-legacy"])
 def test_a_file_is_created_with_the_very_bytes_or_not_at_all(
     profile: str, content: str, mode: str, dialect: str, stream: bool
 ) -> None:
@@ -140,9 +141,9 @@ def test_a_file_is_created_with_the_very_bytes_or_not_at_all(
     run(check)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("mode", "dialect"), MODES)
-@pytest.mark.parametrize(
+@in_one_test("stream", [False, True])
+@in_one_test(("mode", "dialect"), MODES)
+@in_one_test(
     ("name", "given", "params"),
     [
         ("execute_command", {"command": "ls -la"}, {"command": "ls -la"}),
@@ -170,9 +171,9 @@ def test_calls_to_the_clients_own_tools_are_made_as_they_are(
     run(check)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("mode", "dialect"), MODES)
-@pytest.mark.parametrize(
+@in_one_test("stream", [False, True])
+@in_one_test(("mode", "dialect"), MODES)
+@in_one_test(
     ("given", "why"),
     [
         ({"command": "view", "path": "a.py", "view_range": [3, -1]}, "the last line"),
@@ -221,8 +222,8 @@ def test_a_client_without_such_tools_keeps_its_prompt() -> None:
 FAULTED = sorted(fault for fault in FAULTS if not fault.startswith(("hang", "slow", "lost_inner")))
 
 
-@pytest.mark.parametrize(("mode", "dialect"), MODES[:3])
-@pytest.mark.parametrize("fault", FAULTED)
+@in_one_test(("mode", "dialect"), MODES[:3])
+@in_one_test("fault", FAULTED)
 def test_whatever_goes_wrong_nothing_else_is_run(fault: str, mode: str, dialect: str) -> None:
     content = "line\n" * 40
     call = {"name": EDITOR, "arguments": {"command": "create", "path": "a.txt", "file_text": content}}
@@ -272,8 +273,8 @@ def test_tools_become_text_if_native_tools_do_not_work(stream: bool) -> None:
 PROFILES = sorted(all_clients())
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("wanted", ["anthropic", "opencode", "claude_code"])
+@in_one_test("profile", PROFILES)
+@in_one_test("wanted", ["anthropic", "opencode", "claude_code"])
 def test_every_profile_has_a_mapping_and_takes_what_it_gives(profile: str, wanted: str) -> None:
     """Each call of the client is mapped to the model's tools and back, and the client reads the same call."""
     client = all_clients()[profile]

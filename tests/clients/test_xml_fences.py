@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
+from support.rows import in_one_test
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.fenced_calls import FencedCalls
@@ -46,7 +46,7 @@ def cut(text: str, random: Random) -> list[str]:
     return [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
 
 
-@pytest.mark.parametrize("name", [*MEANT, *SHOWN])
+@in_one_test("name", [*MEANT, *SHOWN])
 def test_however_it_is_cut(name: str) -> None:
     text, expected = MEANT[name] if name in MEANT else (SHOWN[name], SHOWN[name])
     random = Random(name)

@@ -9,6 +9,7 @@ import json
 from random import Random
 
 import pytest
+from support.rows import in_one_test
 from support.xmlcases import deliver
 from support.xmlforms import Form, forms_of
 
@@ -26,7 +27,7 @@ def name_row(row: tuple[XmlClient, Form]) -> str:
     return f"{row[0].name} {row[1].tool}"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=name_row)
+@in_one_test("row", ROWS, ids=name_row)
 def test_every_documented_form_runs_as_written(row: tuple[XmlClient, Form]) -> None:
     client, form = row
     random = Random(form.text)
@@ -38,7 +39,7 @@ def test_every_documented_form_runs_as_written(row: tuple[XmlClient, Form]) -> N
             assert "".join(deliver(client, pieces)) == text
 
 
-@pytest.mark.parametrize("row", ROWS, ids=name_row)
+@in_one_test("row", ROWS, ids=name_row)
 def test_the_client_reads_the_values_of_the_form(row: tuple[XmlClient, Form]) -> None:
     client, form = row
     (call,) = client.read(form.text, "qwen3")
@@ -49,13 +50,13 @@ def test_the_client_reads_the_values_of_the_form(row: tuple[XmlClient, Form]) ->
     assert not form.given or read == given
 
 
-@pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
+@in_one_test("client", CLIENTS.values(), ids=lambda client: client.name)
 def test_every_tool_has_a_form(client: XmlClient) -> None:
     only_parsed = {"search_replace"} | ({"edit_file"} if client.name == "roo-3.36" else set())
     assert {form.tool for form in forms_of(client)} == set(client.tools) - only_parsed
 
 
-@pytest.mark.parametrize("row", ROWS, ids=name_row)
+@in_one_test("row", ROWS, ids=name_row)
 def test_no_form_is_run_before_it_is_complete(row: tuple[XmlClient, Form]) -> None:
     """These clients run what is open when the stream ends, so no part of a call leaves."""
     client, form = row
@@ -71,7 +72,7 @@ def test_no_form_is_run_before_it_is_complete(row: tuple[XmlClient, Form]) -> No
         assert not calls or end >= len(form.text[: form.text.rindex("</")].rstrip()), events
 
 
-@pytest.mark.parametrize("row", ROWS, ids=name_row)
+@in_one_test("row", ROWS, ids=name_row)
 def test_a_form_that_is_shown_is_no_call(row: tuple[XmlClient, Form]) -> None:
     client, form = row
     shown = f"Write this:\n\n```xml\n{form.text}\n```\n\nThat is the form."
@@ -82,7 +83,7 @@ def test_a_form_that_is_shown_is_no_call(row: tuple[XmlClient, Form]) -> None:
 LACKING = [row for row in ROWS if any(one.required for one in row[0].tools[row[1].tool].parameters)]
 
 
-@pytest.mark.parametrize("row", LACKING, ids=name_row)
+@in_one_test("row", LACKING, ids=name_row)
 def test_a_call_that_lacks_everything_is_for_the_client_to_complain_of(row: tuple[XmlClient, Form]) -> None:
     """Its message names what is missing. Followed by more text the same is a mention of the tool."""
     client, form = row
@@ -94,7 +95,7 @@ def test_a_call_that_lacks_everything_is_for_the_client_to_complain_of(row: tupl
     assert all(isinstance(block, XmlTextBlock) for block in client.read(events, "qwen3")), events
 
 
-@pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
+@in_one_test("client", CLIENTS.values(), ids=lambda client: client.name)
 def test_an_empty_value_is_for_the_client_to_complain_of(client: XmlClient) -> None:
     """An incomplete call is not rewritten, and no text around it is lost."""
     command = (

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 from support.xmlprompts import (
     CLINE,
     COMPACT_TRUTH,
@@ -91,7 +92,7 @@ TYPES = {
 }
 
 
-@pytest.mark.parametrize("place", TYPES, ids=str)
+@in_one_test("place", TYPES, ids=str)
 def test_types(place: tuple[str, str, str]) -> None:
     name, tool, parameter = place
     case = next(case for case in CASES if case.name == name)

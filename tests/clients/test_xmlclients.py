@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.argument_escaping import escape_arguments, escape_value
@@ -145,7 +146,7 @@ GENERATORS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+@in_one_test("name", GENERATORS)
 def test_transformer_xml_generator(name: str) -> None:
     tool, arguments, xml = GENERATORS[name]
     assert render(ROO, tool, **arguments) == xml
@@ -294,7 +295,7 @@ READINGS: dict[str, tuple[XmlClient, str, list[tuple[str, dict[str, Any]]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", READINGS)
+@in_one_test("name", READINGS)
 def test_clients_read(name: str) -> None:
     client, text, expected = READINGS[name]
     assert calls(client, text) == expected
@@ -370,7 +371,7 @@ UNDONE = {
 }
 
 
-@pytest.mark.parametrize("where", UNDONE, ids=lambda where: f"{where[0].name} {where[2]} {where[3]} {where[4]}")
+@in_one_test("where", UNDONE, ids=lambda where: f"{where[0].name} {where[2]} {where[3]} {where[4]}")
 def test_entities_are_undone_by_tool_parameter_model_and_path(where: tuple[XmlClient, str, str, str, str]) -> None:
     client, tool, name, model, path = where
     text = f"<{tool}><path>{path}</path><{name}>{ENTITIES}</{name}></{tool}>"
@@ -511,7 +512,7 @@ REFUSALS: dict[str, tuple[XmlClient, str, str, dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSALS)
+@in_one_test("name", REFUSALS)
 def test_a_call_that_cannot_be_rendered_is_refused(name: str) -> None:
     client, tool, model, arguments, expected = REFUSALS[name]
     assert refuse(client, tool, model, **arguments).startswith(expected)
@@ -537,7 +538,7 @@ EXACT: dict[str, tuple[XmlClient, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", EXACT)
+@in_one_test("name", EXACT)
 def test_files_are_exact(name: str) -> None:
     client, model, content = EXACT[name]
     rendered = render_call(client, model, "write_to_file", json.dumps({"path": "a", "content": content}))
@@ -698,7 +699,7 @@ DIFFS = {
 }
 
 
-@pytest.mark.parametrize("diff", DIFFS)
+@in_one_test("diff", DIFFS)
 def test_diffs_are_repaired_if_unambiguous(diff: str) -> None:
     expected, repairs = DIFFS[diff]
     assert repair_diff(diff) == (expected or diff, repairs)

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fragments import SCALE
+from support.growth import assert_growth
 from support.xmlcases import MODELS, PIECES, Case, deliver, make_case, make_own, make_text
 
 from toolglot.clients.xml import all_clients
@@ -319,8 +320,7 @@ def test_delivering_is_linear(kind: str, name: str) -> None:
         return process_time() - start
 
     measure(1000)
-    small, large = (min(measure(size) for _ in range(2)) for size in (6_000, 48_000))
-    assert large < max(32 * small, 0.1)  # quadratic work would take 64 times as long
+    assert_growth(measure, 6_000, 48_000, limit=32, noise=0.1)  # quadratic work would take 64 times as long
 
 
 @pytest.mark.parametrize("name", ["roo-3.36", "cline-legacy"])
@@ -333,5 +333,4 @@ def test_reading_is_linear(kind: str, name: str) -> None:
         return process_time() - start
 
     measure(1000)
-    small = min(measure(15_000) for _ in range(3))
-    assert min(measure(120_000) for _ in range(3)) < max(24 * small, 0.05)
+    assert_growth(measure, 15_000, 120_000, limit=24, noise=0.05)

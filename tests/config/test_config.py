@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 
 import toolglot
 from toolglot.config import (
@@ -176,7 +177,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("one", SETTINGS, ids=lambda one: one.key)
+@in_one_test("one", SETTINGS, ids=lambda one: one.key)
 def test_every_setting_has_a_variable(one: Setting) -> None:
     assert one.key in SAMPLES, f"add {one.key} to SAMPLES in tests/config/test_config.py: its value as text and as read"
     text, value = SAMPLES[one.key]
@@ -198,7 +199,7 @@ def test_no_two_settings_share_a_name() -> None:
 # What is refused
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("variable", "value", "accepted"),
     [
         ("TOOLGLOT_PORT", "http", "a whole number from 0 to 65535"),
@@ -481,7 +482,7 @@ def test_an_upstream_can_be_added_afterwards(tmp_path: Path) -> None:
 # The store
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("url", "shown", "secrets"),
     [
         ("none", "none", ()),
@@ -506,7 +507,7 @@ def test_a_store_url_is_shown_without_its_secrets(url: str, shown: str, secrets:
     assert not any(secret in shown_settings for secret in secrets)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "url",
     [
         *(

@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
+from support.rows import in_one_test
 
 from toolglot.clients.agents import KEY_VARIABLE
 from toolglot.config import load
@@ -25,7 +25,7 @@ def test_every_name_is_a_setting() -> None:
     assert MATTER <= {KNOWN[name].flag for name in ASSIGNED if name in KNOWN}
 
 
-@pytest.mark.parametrize("name", sorted(set(ASSIGNED) & set(KNOWN)))
+@in_one_test("name", sorted(set(ASSIGNED) & set(KNOWN)))
 def test_values_are_accepted_and_comments_show_defaults(name: str) -> None:
     commented, value = ASSIGNED[name]
     one = KNOWN[name]

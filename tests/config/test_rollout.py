@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rows import in_one_test
 
 from toolglot.clients.complaints import COMPLAINT_PATTERNS, EMPTY_ANSWER
 from toolglot.config import load
@@ -67,14 +68,14 @@ REFUSED: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("raw", "plan", "expected"), PLANS)
+@in_one_test(("raw", "plan", "expected"), PLANS)
 def test_plans_are_parsed_and_described(raw: Any, plan: Plan, expected: str) -> None:
     assert read_plan(raw) == plan
     assert str(plan) == expected
     assert read_plan(plan.stage) == Plan(plan.percent, plan.dry_run)
 
 
-@pytest.mark.parametrize("raw", REFUSED)
+@in_one_test("raw", REFUSED)
 def test_anything_else_is_no_plan(raw: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
         read_plan(raw)
@@ -91,8 +92,8 @@ def test_no_plan_raises_another_error(raw: Any) -> None:
 # Arms
 
 
-@pytest.mark.parametrize("percent", [0.5, 1, 5, 10, 25, 50, 90, 99])
-@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
+@in_one_test("percent", [0.5, 1, 5, 10, 25, 50, 90, 99])
+@in_one_test("transformation", TRANSFORMATIONS)
 def test_a_share_is_the_share_that_was_asked_for(transformation: str, percent: float) -> None:
     rollout = Rollout(Plan(percent))
     arms = Counter(rollout.decide(transformation, key) for key in KEYS)

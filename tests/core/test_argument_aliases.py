@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 from support.samples import chunkings, read_events
 
 import toolglot
@@ -47,8 +48,8 @@ GIVEN = [
 DIALECTS = ("hermes", "fenced_tool_flat", "fenced_json", "bare_json", "qwen3_coder", "roo_xml", "anthropic", "glm45")
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(("name", "given", "meant"), GIVEN)
+@in_one_test("dialect", DIALECTS)
+@in_one_test(("name", "given", "meant"), GIVEN)
 def test_an_alias_of_a_missing_argument_is_that_argument(
     name: str, given: dict[str, Any], meant: dict[str, Any], dialect: str
 ) -> None:
@@ -61,8 +62,8 @@ def test_an_alias_of_a_missing_argument_is_that_argument(
         assert read_events(pieces, tools=TOOLS) == whole
 
 
-@pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "anthropic", "glm45"])
-@pytest.mark.parametrize(
+@in_one_test("dialect", ["hermes", "qwen3_coder", "anthropic", "glm45"])
+@in_one_test(
     ("name", "given"),
     [
         pytest.param("read_file", {"file": "x", "path": "a"}, id="the argument follows"),
@@ -157,7 +158,7 @@ CLOSED = [
 ]
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("given", "meant"),
     [
         ({"file": "a"}, {"path": "a"}),
@@ -166,7 +167,7 @@ CLOSED = [
         ({"path": "a", "file": "x"}, {"path": "a"}),
     ],
 )
-@pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "fenced_json"])
+@in_one_test("dialect", ["hermes", "qwen3_coder", "fenced_json"])
 def test_a_forbidden_key_is_an_alias_or_left_out(given: dict[str, Any], meant: dict[str, Any], dialect: str) -> None:
     text = toolglot.write("read_file", json.dumps(given), dialect)
     (call,) = toolglot.read(text, CLOSED).calls

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.rows import in_one_test
 
 from toolglot.core.conversation import Tool
 from toolglot.core.events import Reason
@@ -70,7 +71,7 @@ VALID = [
 ]
 
 
-@pytest.mark.parametrize("arguments", VALID)
+@in_one_test("arguments", VALID)
 def test_valid_arguments_have_no_defects(arguments: str) -> None:
     assert describe(arguments) == []
 
@@ -99,7 +100,7 @@ INVALID = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "defect"), INVALID)
+@in_one_test(("arguments", "defect"), INVALID)
 def test_defects_name_the_place_and_the_value(arguments: str, defect: str) -> None:
     assert describe(arguments) == [defect]
 
@@ -110,7 +111,7 @@ def test_defects_are_the_same_without_the_validator(arguments: str, defect: str)
     assert describe(arguments) == [defect]
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("arguments", "reason", "found"),
     [
         ('{"path":"a"}{"path":"b"}', Reason.MALFORMED, "two JSON objects, one after the other"),
@@ -185,7 +186,7 @@ ODD_SCHEMAS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("schema", ODD_SCHEMAS, ids=json.dumps)
+@in_one_test("schema", ODD_SCHEMAS, ids=json.dumps)
 def test_odd_schemas_block_no_call(schema: Any) -> None:
     assert find_argument_defects(Tool("tool", "", schema), '{"a":"1"}') == ()
 
@@ -211,7 +212,7 @@ def test_there_are_few_defects_and_the_work_is_linear() -> None:
     assert [defect.where for defect in found] == ["argument edits[0].old"]
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "arguments",
     [
         '{"path":"\\ud800"}',

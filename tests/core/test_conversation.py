@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct, structs
+from support.rows import in_one_test
 
 from toolglot.core import conversation
 from toolglot.core.conversation import (
@@ -61,13 +62,13 @@ def test_the_nouns_are_all_here() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("noun", nouns(), ids=lambda noun: noun.__name__)
+@in_one_test("noun", nouns(), ids=lambda noun: noun.__name__)
 def test_every_noun_is_frozen(noun: type[Struct]) -> None:
     assert noun.__struct_config__.frozen
 
 
-@pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: type(part).__name__)
+@in_one_test("role", ROLES)
+@in_one_test("part", PARTS, ids=lambda part: type(part).__name__)
 def test_a_role_holds_only_its_own_parts(role: Role, part: Part) -> None:
     if (role, type(part)) in LAWFUL:
         assert Message(role, (part,)).parts == (part,)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.error_texts import parse_text
+from support.rows import in_one_test
 
 from toolglot.cli.main import COMMANDS, main
 from toolglot.config.settings import FIELDS, SECTIONS
@@ -62,19 +63,19 @@ def test_every_entry_is_an_error() -> None:
     assert [code for code in load_guide() if f'"{code}"' not in source] == []
 
 
-@pytest.mark.parametrize("kind", list_classes(), ids=lambda kind: kind.__name__)
+@in_one_test("kind", list_classes(), ids=lambda kind: kind.__name__)
 def test_an_entry_states_no_status_that_its_class_has(kind: type[errors.ToolglotError]) -> None:
     if kind is not errors.UpstreamResponseError:  # its status is the upstream's
         entry = load_guide()[kind.code]
         assert entry.status == 0 and find_status(entry) == kind.status
 
 
-@pytest.mark.parametrize("kind", web_chat_errors._KINDS, ids=lambda kind: kind.code)
+@in_one_test("kind", web_chat_errors._KINDS, ids=lambda kind: kind.code)
 def test_errors_of_web_chats_have_entries_with_their_status(kind: web_chat_errors._Kind) -> None:
     assert find_status(load_guide()[kind.code]) == kind.status
 
 
-@pytest.mark.parametrize("code", load_guide())
+@in_one_test("code", load_guide())
 def test_entries_are_whole_sentences_about_things_that_exist(code: str) -> None:
     entry = load_guide()[code]
     assert entry.cause.endswith(".") and entry.step.endswith(".") and len(entry.step) < 160
@@ -98,7 +99,7 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize("name", FOUND)
+@in_one_test("name", FOUND)
 def test_the_entry_of_an_error(name: str) -> None:
     error, code = FOUND[name]
     assert find_entry(error).code == code

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rows import in_one_test
 
 from toolglot.core.events import (
     CallArguments,
@@ -83,18 +84,18 @@ UNLAWFUL: dict[str, tuple[list[Event], str]] = {
 }
 
 
-@pytest.mark.parametrize("events", LAWFUL.values(), ids=LAWFUL.keys())
+@in_one_test("events", LAWFUL.values(), ids=LAWFUL.keys())
 def test_lawful_orders_pass(events: list[Event]) -> None:
     check_order(events)
 
 
-@pytest.mark.parametrize(("events", "problem"), UNLAWFUL.values(), ids=UNLAWFUL.keys())
+@in_one_test(("events", "problem"), UNLAWFUL.values(), ids=UNLAWFUL.keys())
 def test_unlawful_orders_are_found(events: list[Event], problem: str) -> None:
     with pytest.raises(OrderError, match=problem):
         check_order(events)
 
 
-@pytest.mark.parametrize(("events", "problem"), UNLAWFUL.values(), ids=UNLAWFUL.keys())
+@in_one_test(("events", "problem"), UNLAWFUL.values(), ids=UNLAWFUL.keys())
 def test_the_checker_complains_at_the_event_that_breaks_the_rule(events: list[Event], problem: str) -> None:
     checker = OrderChecker()
     for event in events[:-1]:

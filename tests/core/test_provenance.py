@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.line import Line
+from support.rows import in_one_test
 from support.samples import Sample, load_samples, load_tools
 
 from toolglot.core import provenance
@@ -113,7 +114,7 @@ def summarise(reading: Reading) -> tuple[Any, ...]:
     return reading.text, reading.reasoning, calls, [(one.reason, one.raw) for one in reading.rejected]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@in_one_test("dialect", DIALECTS)
 def test_quoted_calls_stay_text(dialect: str) -> None:
     for name, arguments in CALLS:
         call = write(dialect, name, arguments)
@@ -125,7 +126,7 @@ def test_quoted_calls_stay_text(dialect: str) -> None:
                 assert reading.text == text, (source, way)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS[::5])
+@in_one_test("dialect", DIALECTS[::5])
 def test_cutting_changes_nothing(dialect: str) -> None:
     for name, arguments in CALLS:
         call = write(dialect, name, arguments)
@@ -134,7 +135,7 @@ def test_cutting_changes_nothing(dialect: str) -> None:
             assert summarise(read_pieces(text, quoted)) == summarise(read(text, DEFINED, quoted=quoted))
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@in_one_test("dialect", DIALECTS)
 def test_an_answer_that_is_nothing_but_the_call_is_made(dialect: str) -> None:
     for name, arguments in CALLS:
         call = write(dialect, name, arguments)
@@ -145,7 +146,7 @@ def test_an_answer_that_is_nothing_but_the_call_is_made(dialect: str) -> None:
             assert summarise(read_pieces(text, [SOURCES["as it is"](call)])) == expected
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@in_one_test("dialect", DIALECTS)
 def test_another_call_is_made(dialect: str) -> None:
     """Some dialects count only as the whole answer."""
     other = write(dialect, "read_file", {"path": "src/main.pyx"})
@@ -178,8 +179,8 @@ def test_a_quotation_is_recorded() -> None:
     assert reader.left == [("hermes", Reason.QUOTATION)]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("quote", ['"', "'"])
+@in_one_test("dialect", DIALECTS)
+@in_one_test("quote", ['"', "'"])
 def test_a_quotation_ends_before_the_quote(dialect: str, quote: str) -> None:
     """The quote behind a call is no part of its last value."""
     for name, arguments in CALLS:
@@ -221,7 +222,7 @@ def test_arguments_stream_as_soon_as_they_differ() -> None:
     assert all(any(isinstance(one, CallArguments) for one in events) for events in later)
 
 
-@pytest.mark.parametrize("sample", load_samples(), ids=str)
+@in_one_test("sample", load_samples(), ids=str)
 def test_other_markup_changes_nothing(sample: Sample) -> None:
     """Neither markup that has nothing to do with the answer, nor such that differs from it only in some letters."""
     tools = load_tools(sample.tools)
@@ -233,7 +234,7 @@ def test_other_markup_changes_nothing(sample: Sample) -> None:
         assert plain == summarise(read(sample.text, tools, truncated=sample.truncated, quoted=[text], **sample.options))
 
 
-@pytest.mark.parametrize("sample", load_samples(), ids=str)
+@in_one_test("sample", load_samples(), ids=str)
 def test_markup_of_every_sample_is_found(sample: Sample) -> None:
     tools = load_tools(sample.tools)
     text = f"It says:\n{sample.text}"
@@ -242,7 +243,7 @@ def test_markup_of_every_sample_is_found(sample: Sample) -> None:
         assert not read(sample.text, tools, quoted=[text], **sample.options).calls
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("one", "other"),
     [
         ("<a>\n> b\n>  c", "<a>b c"),
@@ -290,9 +291,7 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < kept.size <= 1000 and len(kept) < 100
 
 
-@pytest.mark.parametrize(
-    "unit", [" ", "\n", "<", "\\", "&", "&lt;", "1", "1:\n", "read_file ", '"', "<tool_call>", "é<|"]
-)
+@in_one_test("unit", [" ", "\n", "<", "\\", "&", "&lt;", "1", "1:\n", "read_file ", '"', "<tool_call>", "é<|"])
 def test_long_texts_are_searched_once(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     begun = process_time()
@@ -341,8 +340,8 @@ def count_calls(events: list[Event]) -> int:
     return sum(isinstance(event, CallEnded) for event in events)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
+@in_one_test("stream", [False, True])
+@in_one_test(
     ("mode", "client", "upstream"),
     [
         ("native", "openai_chat", "openai_chat"),
@@ -366,7 +365,7 @@ def test_the_gateway_makes_no_quoted_call(mode: str, client: str, upstream: str,
             assert count_calls(answer(line, messages, call, stream)) == 1, dialect
 
 
-@pytest.mark.parametrize("dialect", DIALECTS[::11])
+@in_one_test("dialect", DIALECTS[::11])
 def test_a_break_character_that_is_kept_or_dropped(dialect: str) -> None:
     """A mark is broken even if it is split over parts of a message."""
     line = Line("openai_chat", "openai_chat", "text")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rows import in_one_test
 
 from toolglot.core.redaction import MASK, redact, redact_document, redact_stream
 
@@ -55,7 +55,7 @@ def test_the_events_of_a_stream_stay_events(events: list[Any]) -> None:
     assert redacted.endswith("data: [DONE]\n\n")
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("value", "expected"),
     [
         ({"password": "x"}, {"password": MASK}),
@@ -80,8 +80,8 @@ def test_a_document_without_secrets_keeps_its_bytes() -> None:
     assert redact_document(text) == text
 
 
-@pytest.mark.parametrize("length", [10, 2000, 8190, 20_000, 50_000])
-@pytest.mark.parametrize("before", [0, 8000, 8185, 10_200])
+@in_one_test("length", [10, 2000, 8190, 20_000, 50_000])
+@in_one_test("before", [0, 8000, 8185, 10_200])
 def test_long_secrets_in_long_texts(length: int, before: int) -> None:
     """Longer than a window of the search, and across its edges."""
     key = "sk-" + "A" * length

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rows import in_one_test
 
 from toolglot.core.errors import ToolSchemaError
 from toolglot.core.events import Reason
@@ -91,15 +92,15 @@ def expect_defect(typed: Typed, found: str = "", expected: str = "", where: str 
 # -- bare text: one kind -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["007", "true", "null", "1e5", "", "  a\n", '"quoted"', "{}", "None", "[1]", "\r\n\t"])
-@pytest.mark.parametrize("schema", [STRING, {"anyOf": [STRING]}, {"type": ["string"]}, {"allOf": [STRING]}])
+@in_one_test("text", ["007", "true", "null", "1e5", "", "  a\n", '"quoted"', "{}", "None", "[1]", "\r\n\t"])
+@in_one_test("schema", [STRING, {"anyOf": [STRING]}, {"type": ["string"]}, {"allOf": [STRING]}])
 def test_text_for_a_string_is_kept_to_the_letter(text: str, schema: Any) -> None:
     shape = shape_of(schema)
     assert shape.streams
     expect(coerce_text(text, shape, "argument a"), text)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("text", "value", "repairs"),
     [
         ("5", "5", ()),
@@ -125,7 +126,7 @@ def test_text_for_an_integer(text: str, value: str, repairs: tuple[str, ...]) ->
     expect(coerce_text(text, shape_of(INTEGER), "argument a"), Number(value), *repairs)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "text",
     [
         "",
@@ -151,7 +152,7 @@ def test_text_that_is_no_integer(text: str) -> None:
     expect_defect(coerce_text(text, shape_of(INTEGER), "argument a"), "the text", "an integer such as 10")
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("text", "value", "repairs"),
     [
         ("0.50", "0.50", ()),
@@ -170,12 +171,12 @@ def test_text_for_a_number(text: str, value: str, repairs: tuple[str, ...]) -> N
     expect(coerce_text(text, shape_of(NUMBER), "argument a"), Number(value), *repairs)
 
 
-@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "inf", "1,5", "", "1e", "e5", "."])
+@in_one_test("text", ["NaN", "Infinity", "-Infinity", "inf", "1,5", "", "1e", "e5", "."])
 def test_text_that_is_no_number(text: str) -> None:
     expect_defect(coerce_text(text, shape_of(NUMBER), "argument a"), "the text", "a number such as 1.5")
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("text", "value", "repairs"),
     [
         *((text, True, ()) for text in ("true", "True", "TRUE", " true\n")),
@@ -199,7 +200,7 @@ def test_text_for_null_alone(text: str) -> None:
     expect(coerce_text(text, shape_of(NULL), "argument a"), None)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("schema", "text", "value", "repairs"),
     [
         (STRINGS, '["a", "b"]', ["a", "b"], ()),
@@ -227,7 +228,7 @@ def test_text_for_lists_and_objects(schema: Any, text: str, value: Value, repair
     expect(coerce_text(text, shape_of(schema), "argument a"), value, *repairs)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("schema", "text", "expected"),
     [
         (POINT, "abc", 'a JSON object such as {"x": ..., "y": ...}'),
@@ -255,7 +256,7 @@ def test_defects_inside_parsed_text_name_the_place() -> None:
 # -- bare text: enums, unions, nothing declared ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("schema", "text", "value", "repairs"),
     [
         ({"enum": ["a", "b"]}, "a", "a", ()),
@@ -301,7 +302,7 @@ def test_a_value_outside_an_enum_lists_the_members(schema: Any, text: str, expec
     expect_defect(coerce_text(text, shape_of(schema), "argument a"), f'the text "{text}"', expected)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("schema", "text", "value", "repairs"),
     [
         ({"type": ["string", "null"]}, "null", None, ()),
@@ -363,7 +364,7 @@ def test_text_for_what_was_not_declared_stays_text(text: str) -> None:
     expect(coerce_text(text, tool.type_of("a"), "argument a"), text)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("text", "value"),
     [
         ("5", Number("5")),
@@ -378,7 +379,7 @@ def test_text_for_what_was_not_declared_stays_text(text: str) -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("schema", [{}, True, {"description": "anything"}])
+@in_one_test("schema", [{}, True, {"description": "anything"}])
 def test_text_for_a_declared_parameter_without_a_type(schema: Any, text: str, value: Value) -> None:
     shape = shape_of(schema)
     assert shape is UNTYPED
@@ -410,7 +411,7 @@ STREAMING: list[tuple[Any, bool, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "streams", "nullable"), STREAMING)
+@in_one_test(("schema", "streams", "nullable"), STREAMING)
 def test_which_text_may_stream(schema: Any, streams: bool, nullable: bool) -> None:
     shape = shape_of(schema)
     assert (shape.streams, shape.nullable_text) == (streams, nullable)
@@ -427,7 +428,7 @@ def test_streaming_is_safe(text: str) -> None:
 # -- values that have JSON types ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("schema", "value", "wanted", "repairs"),
     [
         (STRING, "5", "5", ()),
@@ -477,7 +478,7 @@ def test_values_conform(schema: Any, value: Value, wanted: Value, repairs: tuple
     expect(coerce_value(value, shape_of(schema), "argument a"), wanted, *repairs)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("schema", "value", "where", "found", "expected"),
     [
         (INTEGER, None, "argument a", "null", "an integer"),
@@ -550,7 +551,7 @@ def test_what_was_typed_stays_as_it_is(value: Value, text: str, schema: Any) -> 
 # -- nested elements ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("schema", "value", "wanted"),
     [
         (POINT, {"x": " 1 ", "y": "02"}, {"x": Number("1"), "y": Number("2")}),
@@ -615,7 +616,7 @@ def test_text_leaves_have_defects_too() -> None:
 # -- compiling ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("schema", "order"),
     [
         ({"type": ["null", "string"]}, ("null", "string")),
@@ -733,7 +734,7 @@ UNUSABLE: list[tuple[Any, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "path", "problem"), UNUSABLE)
+@in_one_test(("schema", "path", "problem"), UNUSABLE)
 def test_unusable_schemas_name_tool_and_path(schema: Any, path: str, problem: str) -> None:
     with pytest.raises(ToolSchemaError) as caught:
         make_tool(a=schema)
@@ -741,7 +742,7 @@ def test_unusable_schemas_name_tool_and_path(schema: Any, path: str, problem: st
     assert problem in caught.value.problem
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("tools", "tool", "path"),
     [
         ([5], "#0", "tool"),
@@ -887,7 +888,7 @@ def test_missing_arguments_are_named_in_declared_order() -> None:
     assert tool.missing(["z", "a", "b"]) == ()
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("parameters", "sole"),
     [
         ({"properties": {"a": STRING}}, "a"),
@@ -908,7 +909,7 @@ def test_sole_text_parameter(parameters: Any, sole: str | None) -> None:
 NAMES = ["get_name", "read_file", "api.search", "ns:7", "Write"]
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("written", "name"),
     [
         *((name, name) for name in NAMES),
@@ -930,7 +931,7 @@ def test_names_are_found_as_models_write_them(written: str, name: str) -> None:
     assert tool is not None and tool.name == name
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "written",
     [
         "",
@@ -949,7 +950,7 @@ def test_similar_names_are_not_found(written: str) -> None:
     assert CompiledTools([{"name": name} for name in NAMES]).find(written) is None
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("written", "name"),
     [
         ("Get_Name", "get_name"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
+from support.rows import CheckFunction, in_one_test
 from support.samples import (
     DIALECTS,
     Sample,
@@ -26,8 +28,9 @@ from toolglot.core.events import merge_deltas
 SAMPLES = load_samples()
 
 
-def each_sample(samples: list[Sample]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("sample", samples, ids=[sample.id for sample in samples])
+def each_sample(samples: list[Sample]) -> Callable[[CheckFunction], CheckFunction]:
+    """A test for each dialect."""
+    return in_one_test("sample", samples, ids=[sample.id for sample in samples], by=lambda sample: sample.dialect)
 
 
 @each_sample(SAMPLES)
@@ -68,7 +71,7 @@ def test_dialect_has_samples_of_its_own(dialect: toolglot.Dialect) -> None:
     assert list((DIALECTS / dialect.name).glob("*.md")), f"write samples in tests/data/dialects/{dialect.name}/"
 
 
-@pytest.mark.parametrize("folder", sorted(path.name for path in DIALECTS.iterdir()))
+@in_one_test("folder", sorted(path.name for path in DIALECTS.iterdir()))
 def test_sample_folder_is_a_known_dialect(folder: str) -> None:
     assert folder in {dialect.name for dialect in toolglot.list_dialects()}
 
@@ -76,7 +79,7 @@ def test_sample_folder_is_a_known_dialect(folder: str) -> None:
 @each_sample(SAMPLES)
 def test_sample_file_survives_rendering(sample: Sample, tmp_path: Path) -> None:
     copy = tmp_path / sample.dialect / sample.path.name
-    copy.parent.mkdir()
+    copy.parent.mkdir(exist_ok=True)
     copy.write_bytes(render_sample(sample).encode("utf-8", "surrogatepass"))
     assert parse_sample(copy).expected == sample.expected
     assert parse_sample(copy).text == sample.text

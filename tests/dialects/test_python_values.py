@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 from support.samples import random_cuts, read_events
 
 import toolglot
@@ -83,8 +84,8 @@ def read_calls(text: str) -> list[tuple[str, Any]]:
     return [(call.name, json.loads(call.arguments)) for call in collect(whole).calls]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("value", EXPRESSIONS)
+@in_one_test("form", FORMS)
+@in_one_test("value", EXPRESSIONS)
 def test_an_expression_is_no_value(value: str, form: str) -> None:
     for arguments in (
         f"query={value}",
@@ -96,7 +97,7 @@ def test_an_expression_is_no_value(value: str, form: str) -> None:
     assert read_calls(f'["find(query={value})"]'.replace("query=", "query= ")) == []
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "call",
     [
         "find(query='a', query='b')",
@@ -107,12 +108,12 @@ def test_an_expression_is_no_value(value: str, form: str) -> None:
         "find(**options)",
     ],
 )
-@pytest.mark.parametrize("form", FORMS)
+@in_one_test("form", FORMS)
 def test_arguments_that_python_refuses_are_no_call(call: str, form: str) -> None:
     assert "find" not in [name for name, _ in read_calls(form.replace("%s", call))]
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("value", "meant"),
     [
         ("'a' 'b'", "ab"),

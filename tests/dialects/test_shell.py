@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.gateway import gateway, run
+from support.rows import in_one_test
 from support.xmlprompts import write_cline, write_roo
 
 import toolglot
@@ -50,7 +51,7 @@ def test_syntax_must_be_allowed_by_name(name: str) -> None:
     assert is_allowed(SYNTAX[name], Options(shell=commands, shell_syntax=(name,)))
 
 
-@pytest.mark.parametrize("line", [*NEVER, *HIDDEN])
+@in_one_test("line", [*NEVER, *HIDDEN])
 def test_what_is_not_listed_never_runs(line: str) -> None:
     assert not is_allowed(line, Options(shell=("git", "npm", "ls"), shell_syntax=SHELL_SYNTAX))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support import independent_writer as writer
+from support.rows import in_one_test
 from support.samples import random_cuts, read_events
 
 import toolglot
@@ -65,8 +66,8 @@ CONTENTS = [
 ]
 
 
-@pytest.mark.parametrize("content", CONTENTS)
-@pytest.mark.parametrize("dialect", WRITERS)
+@in_one_test("content", CONTENTS)
+@in_one_test("dialect", WRITERS)
 def test_the_value_ends_before_whatever_follows(dialect: str, content: str) -> None:
     for pairs in (
         [("path", "a"), ("content", content)],
@@ -81,30 +82,30 @@ def test_the_value_ends_before_whatever_follows(dialect: str, content: str) -> N
         assert read_pairs(write(dialect, *pairs), TOOLS) == (pairs, ()), pairs
 
 
-@pytest.mark.parametrize("dialect", WRITERS)
+@in_one_test("dialect", WRITERS)
 def test_an_undeclared_argument_is_dropped_where_the_schema_forbids_it(dialect: str) -> None:
     pairs = [("why", "a < b"), ("path", "a"), ("line_count", "1"), ("content", "a < b"), ("x", "<b>")]
     found = read_pairs(write(dialect, *pairs), CLOSED)
     assert found == ([("path", "a"), ("content", "a < b")], ("dropped_undeclared_argument",))
 
 
-@pytest.mark.parametrize("dialect", WRITERS)
+@in_one_test("dialect", WRITERS)
 def test_a_repeated_argument_is_never_part_of_a_value(dialect: str) -> None:
     assert read_pairs(write(dialect, ("path", "a"), ("content", "a < b"), ("path", "b")), TOOLS) is None
     found = read_pairs(write(dialect, ("path", "a"), ("content", "a < b"), ("x", "1"), ("x", "2")), TOOLS)
     assert found == ([("path", "a"), ("content", "a < b"), ("x", "1")], ("dropped_repeated_argument",))
 
 
-@pytest.mark.parametrize("dialect", WRITERS)
-@pytest.mark.parametrize("value", ["a < b", "one\n  two", "", "</x> " * 10])
+@in_one_test("dialect", WRITERS)
+@in_one_test("value", ["a < b", "one\n  two", "", "</x> " * 10])
 def test_a_repeated_argument_of_the_same_value_is_one(dialect: str, value: str) -> None:
     pairs = [("content", value), ("path", "a"), ("content", value)]
     assert read_pairs(write(dialect, *pairs), TOOLS) == (pairs[:2], ("dropped_repeated_argument",))
     assert read_pairs(write(dialect, *pairs[:2], ("content", value + "x")), TOOLS) is None
 
 
-@pytest.mark.parametrize("dialect", WRITERS)
-@pytest.mark.parametrize("behind", ["", "\nMore.\n", "\n"])
+@in_one_test("dialect", WRITERS)
+@in_one_test("behind", ["", "\nMore.\n", "\n"])
 def test_a_quoted_call_is_part_of_the_file(dialect: str, behind: str) -> None:
     quoted = write(dialect, ("path", "x"), ("content", "hello"))
     content = f"Like this:\n\n{quoted}{behind}"
@@ -116,8 +117,8 @@ def test_a_quoted_call_is_part_of_the_file(dialect: str, behind: str) -> None:
         assert read_pairs(write(dialect, *pairs), TOOLS) == (pairs, ()), pairs
 
 
-@pytest.mark.parametrize("quoted", writer.FORMATS)
-@pytest.mark.parametrize("dialect", [*WRITERS, "gemma4"])
+@in_one_test("quoted", writer.FORMATS)
+@in_one_test("dialect", [*WRITERS, "gemma4"])
 def test_a_call_quoted_in_any_dialect_is_part_of_the_file(dialect: str, quoted: str) -> None:
     """Whatever its arguments are called: given already, still to come, or undeclared."""
     for keys in (("path", "content"), ("path", "regex"), ("command",)):
@@ -142,8 +143,8 @@ def marks_of(dialect: str, key: str) -> tuple[str, str, str]:
     return before[before.rindex(head) :], after[:size], after[size:].strip()
 
 
-@pytest.mark.parametrize("sign", ["`", '"', "'"])
-@pytest.mark.parametrize("dialect", WRITERS)
+@in_one_test("sign", ["`", '"', "'"])
+@in_one_test("dialect", WRITERS)
 def test_marks_that_are_talked_about_open_and_end_nothing(dialect: str, sign: str) -> None:
     for key in ("content", "line_count"):
         opener, closer, end = (f"{sign}{mark}{sign}" for mark in marks_of(dialect, key))
@@ -157,7 +158,7 @@ def test_marks_that_are_talked_about_open_and_end_nothing(dialect: str, sign: st
                     assert [list(json.loads(each.arguments).items()) for each in calls] == [pairs, pairs], call
 
 
-@pytest.mark.parametrize("dialect", [name for name in WRITERS if name not in ("roo_xml", "minimax_m3")])
+@in_one_test("dialect", [name for name in WRITERS if name not in ("roo_xml", "minimax_m3")])
 def test_a_call_with_a_closing_mark_in_it_may_follow_one_with_openers(dialect: str) -> None:
     opener, _, end = marks_of(dialect, "content")
     first = [("path", "a"), ("content", f"{opener} is how it begins")]
@@ -177,7 +178,7 @@ def test_marks_inside_a_string_between_marks_are_text(content: str) -> None:
         assert read_pairs(text, TOOLS) == (pairs, ()), text
 
 
-@pytest.mark.parametrize("dialect", WRITERS)
+@in_one_test("dialect", WRITERS)
 def test_a_call_that_begins_anew_in_its_own_value_is_rejected(dialect: str) -> None:
     call = write(dialect, ("path", "a"), ("content", "first line < second\n"))
     cut = call.index("second")
@@ -186,7 +187,7 @@ def test_a_call_that_begins_anew_in_its_own_value_is_rejected(dialect: str) -> N
     assert reading.rejected
 
 
-@pytest.mark.parametrize("dialect", WRITERS)
+@in_one_test("dialect", WRITERS)
 def test_text_and_calls_may_follow_a_value_with_quoted_openers(dialect: str) -> None:
     quoting = [("path", "a"), ("content", CONTENTS[4]), ("line_count", "1")]
     plain = [("path", "b"), ("content", "x < y")]
@@ -201,7 +202,7 @@ def test_text_and_calls_may_follow_a_value_with_quoted_openers(dialect: str) -> 
 # CDATA, attributes, openers without a value
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("written", "value"),
     [
         ("<![CDATA[a < b]]>", "a < b"),
@@ -213,7 +214,7 @@ def test_text_and_calls_may_follow_a_value_with_quoted_openers(dialect: str) -> 
         ("<![CDATA[a]]>\n<b/>", "<![CDATA[a]]>\n<b/>"),
     ],
 )
-@pytest.mark.parametrize("dialect", [name for name in WRITERS if name != "kimi_k3"])
+@in_one_test("dialect", [name for name in WRITERS if name != "kimi_k3"])
 def test_cdata_is_unwrapped_only_as_the_whole_value(dialect: str, written: str, value: str) -> None:
     for pairs in ([("path", "a"), ("content", written)], [("content", written), ("x", "1"), ("path", "a")]):
         expected = [(key, value if key == "content" else text) for key, text in pairs]
@@ -364,7 +365,7 @@ def test_an_argument_may_be_called_like_all_of_them() -> None:
 MARKED_UP = [dialect.name for dialect in all_dialects() if isinstance(dialect.call.body, TaggedParameters)]
 
 
-@pytest.mark.parametrize("dialect", MARKED_UP)
+@in_one_test("dialect", MARKED_UP)
 def test_what_is_written_is_read_with_undeclared_and_reordered_arguments(dialect: str) -> None:
     offered = [Tool(entry["name"], "", entry["parameters"]) for entry in TOOLS]
     for content in CONTENTS:
@@ -402,6 +403,6 @@ def check_rounds(dialect: str, make: Callable[[Random], writer.Written]) -> None
             assert read_streamed(call.text, seed) == [each.arguments for each in reading.calls], (seed, call.text)
 
 
-@pytest.mark.parametrize("dialect", writer.FORMATS)
+@in_one_test("dialect", writer.FORMATS)
 def test_a_second_writer_is_read_exactly(dialect: str) -> None:
     check_rounds(dialect, lambda random: writer.make_call(dialect, random, random.random() < 0.4))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from support.rows import in_one_test
 
 from toolglot.core.conversation import Image, Message, Reasoning, Text, ToolCall, ToolResult
 from toolglot.gateway.sessions.chain import Chain, canonical_json, make_chain, split_context
@@ -57,7 +58,7 @@ def test_ids_do_not_count() -> None:
     assert chain(*renamed) == chain(*DIALOG)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "changed",
     [
         (user("Read b.txt"), *DIALOG[1:]),

@@ -11,6 +11,7 @@ import pytest
 from support.embedded import KEY, ask, needs_model, start_model
 from support.gateway import gateway, run
 from support.line import Line
+from support.rows import in_one_test
 
 from toolglot import read
 from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool, ToolChoice
@@ -75,8 +76,8 @@ def test_several_calls_are_allowed_on_demand(parallel: bool) -> None:
     assert made.conversation.extra["response_format"]["format"]["stop_after_first"] is not parallel
 
 
-@pytest.mark.parametrize("own", ["response_format", "grammar", "structured_outputs", "ebnf", "json_schema"])
-@pytest.mark.parametrize("kind", STRUCTURED)
+@in_one_test("own", ["response_format", "grammar", "structured_outputs", "ebnf", "json_schema"])
+@in_one_test("kind", STRUCTURED)
 def test_an_output_format_of_the_client_stays(kind: str, own: str) -> None:
     rule = Rule("r", structured=kind, native=True)
     assert constrain(prompted(**{own: "mine"}), rule, CHAT, "hermes") is None
@@ -125,7 +126,7 @@ def test_a_choice_that_the_server_ignores_or_refuses_is_no_constraint() -> None:
         assert (constrain(thinking, thinks, CHAT, "") is None) == refused
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("wire", "where", "expected"),
     [
         ("openai_chat", ("tools", 0, "function", "strict"), True),
@@ -169,7 +170,7 @@ for _ in range(12):
     DEEP = closed(a=DEEP)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("schema", "strict"),
     [
         (STRICT, True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import pytest
+from support.rows import in_one_test
 from support.samples import load_samples
 from support.wiring import call
 
@@ -38,10 +38,10 @@ def deliver(events: list[Event], *, single: bool, native: bool, streamed: bool, 
     return received
 
 
-@pytest.mark.parametrize("size", [1000, 3])
-@pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("native", [False, True])
-@pytest.mark.parametrize("written", [WRITTEN, AGAIN, CUT, REFUSED], ids=["another", "the same", "cut", "refused"])
+@in_one_test("size", [1000, 3])
+@in_one_test("streamed", [False, True])
+@in_one_test("native", [False, True])
+@in_one_test("written", [WRITTEN, AGAIN, CUT, REFUSED], ids=["another", "the same", "cut", "refused"])
 def test_at_most_one_call_from_any_source(written: str, native: bool, streamed: bool, size: int) -> None:
     events = [*call(0), TextDelta(written), Finished(ENDS.get(written, "tool_calls"))]
     received = deliver(events, single=True, native=native, streamed=streamed, size=size)

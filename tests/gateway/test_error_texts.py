@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 from support.error_texts import ErrorText, parse_text
 from support.gateway import Answer, Gate, gateway, run
+from support.rows import check_rows
 
 from toolglot.core.error_guide import find_status, load_guide
 from toolglot.wires import client_wires
@@ -357,19 +358,26 @@ def test_errors_within_a_stream(wire: str, tools: bool) -> None:
     run(test)
 
 
-@ALL
-def test_an_upstream_that_is_silent(wire: str) -> None:
+def test_an_upstream_that_is_silent() -> None:
+    """All wires wait at the same time."""
+
     async def test() -> None:
         async with gateway(app=make_upstream(), upstream={"read_timeout": 3.0}, **KEYS) as gate:
-            whole, streamed = await asyncio.gather(ask(gate, wire, "silent"), ask(gate, wire, "pause", stream=True))
-            text = check(whole, wire, "upstream_timeout")
-            assert text.message == "The upstream was silent for 3 s, its read_timeout, before it answered."
-            assert names_upstream(text, gate.upstream)
-            within, code = read_stream(streamed, wire)
-            assert code in (None, "upstream_timeout")
-            assert names_upstream(check_text(within, "upstream_timeout"), gate.upstream)
+            whole = asyncio.gather(*(ask(gate, wire, "silent") for wire in CLIENTS))
+            streamed = asyncio.gather(*(ask(gate, wire, "pause", stream=True) for wire in CLIENTS))
+            answers = zip(CLIENTS, await whole, await streamed, strict=True)
+            check_rows(answers, lambda row: check_silence(gate, *row), lambda row: row[0])
 
     run(test)
+
+
+def check_silence(gate: Gate, wire: str, whole: Answer, streamed: Answer) -> None:
+    text = check(whole, wire, "upstream_timeout")
+    assert text.message == "The upstream was silent for 3 s, its read_timeout, before it answered."
+    assert names_upstream(text, gate.upstream)
+    within, code = read_stream(streamed, wire)
+    assert code in (None, "upstream_timeout")
+    assert names_upstream(check_text(within, "upstream_timeout"), gate.upstream)
 
 
 # -- models that are not known ------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.rows import in_one_test
 
 from toolglot.core.errors import (
     AuthenticationError,
@@ -28,7 +29,7 @@ def finish(recorder: RequestRecorder, telemetry: Telemetry, status: int = 200) -
     return record
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("error", "fault"),
     [
         (AuthenticationError("no key"), "client"),
@@ -48,7 +49,7 @@ def test_errors_have_the_fault_of_their_branch(error: ToolglotError, fault: str)
     assert finish(recorder, telemetry, error.status).fault == fault
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("kind", "fault"), [*((kind, "model") for kind in sorted(MODEL_FAILURES)), ("upstream_closed", "upstream")]
 )
 def test_failures_within_an_answer(kind: str, fault: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 from support.error_texts import what_failed
 from support.gateway import ASK, READ, gateway, run
+from support.rows import in_one_test
 
 from toolglot import list_dialects
 from toolglot.gateway.telemetry.recorder import OWN_ID
@@ -699,8 +700,8 @@ async def test_a_call_that_is_made_natively_and_written_as_text_is_delivered_onc
         assert [json.loads(arguments)["filePath"] for _, arguments in made] == ["package.json", "other.json"]
 
 
-@pytest.mark.parametrize("keyed", [False, True])
-@pytest.mark.parametrize(
+@in_one_test("keyed", [False, True])
+@in_one_test(
     ("headers", "served"),
     [
         ({}, True),

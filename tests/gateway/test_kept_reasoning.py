@@ -11,6 +11,7 @@ import pytest
 from msgspec import structs
 from support.gateway import gateway, run
 from support.line import Clock, Line
+from support.rows import in_one_test
 from support.wiring import PATH, Replay, call
 
 from toolglot.clients.toolsets import all_mappings
@@ -102,9 +103,9 @@ EXPECTED: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("name", SIGNED_ANSWERS)
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test("stream", [False, True])
+@in_one_test("name", SIGNED_ANSWERS)
+@in_one_test(("client", "upstream"), PAIRS)
 def test_signatures_come_back(client: str, upstream: str, name: str, stream: bool) -> None:
     line = Line(client, upstream)
     first = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
@@ -164,8 +165,8 @@ def fill_the_store(line: Line, turn: Message) -> tuple[Message, str]:
 LOST_SIGNATURE = (use_another_key, change_the_call, wait_too_long, fill_the_store)
 
 
-@pytest.mark.parametrize("case", LOST_SIGNATURE)
-@pytest.mark.parametrize("upstream", SEALING)
+@in_one_test("case", LOST_SIGNATURE)
+@in_one_test("upstream", SEALING)
 def test_a_step_without_its_signature_is_sent_without(
     upstream: str, case: Callable[[Line, Message], tuple[Message, str]]
 ) -> None:
@@ -239,9 +240,9 @@ def test_a_choice_among_tools_that_are_mapped(stream: bool) -> None:
 GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("name", SIGNED_ANSWERS)
-@pytest.mark.parametrize("client", sorted(client_wires()))
+@in_one_test("stream", [False, True])
+@in_one_test("name", SIGNED_ANSWERS)
+@in_one_test("client", sorted(client_wires()))
 def test_signatures_of_a_chat_server_come_back(client: str, name: str, stream: bool) -> None:
     """Whether the client keeps them, as newer packages do, or not."""
     line = Line(client, "openai_chat", base_url=GOOGLE)

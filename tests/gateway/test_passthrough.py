@@ -14,6 +14,7 @@ import pytest
 from support.fragments import SCALE
 from support.gateway import ASK, Answer
 from support.line import open_exchange
+from support.rows import in_one_test
 
 from toolglot.config import load
 from toolglot.core.conversation import Conversation
@@ -96,8 +97,8 @@ def stream_body(question: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("question", QUESTIONS[:3])
-@pytest.mark.parametrize("chunk", [1, 12, 400])
+@in_one_test("question", QUESTIONS[:3])
+@in_one_test("chunk", [1, 12, 400])
 def test_a_healthy_answer_passes_byte_for_byte(question: str, chunk: int) -> None:
     body = stream_body(question)
     script = parse_script(
@@ -263,8 +264,8 @@ def summarize(events: Iterable[Event]) -> list[Event]:
     return received
 
 
-@pytest.mark.parametrize("wire", OTHERS)
-@pytest.mark.parametrize("text", ANSWERS)
+@in_one_test("wire", OTHERS)
+@in_one_test("text", ANSWERS)
 def test_other_wires_let_pass_what_is_healthy(wire: str, text: str) -> None:
     pieces = write(wire, ANSWERS[text])
     raw = b"".join(pieces)
@@ -276,8 +277,8 @@ def test_other_wires_let_pass_what_is_healthy(wire: str, text: str) -> None:
         assert b"".join(carry_on(wire, cut)) == raw
 
 
-@pytest.mark.parametrize("wire", OTHERS)
-@pytest.mark.parametrize("text", LEAKED)
+@in_one_test("wire", OTHERS)
+@in_one_test("text", LEAKED)
 def test_other_wires_correct_broken_streams(wire: str, text: str) -> None:
     pieces = write(wire, LEAKED[text])
     carried, translated = carry_on(wire, pieces), carry_on(wire, pieces, unchanged=False)
@@ -291,9 +292,9 @@ def shift(events: list[bytes], by: int) -> list[bytes]:
     return [raw[start:end] for start, end in pairwise(cuts) if end > start]
 
 
-@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
-@pytest.mark.parametrize("by", [1, 8, 40])
-@pytest.mark.parametrize("wire", sorted(BODIES))
+@in_one_test("line_end", [b"\n", b"\r\n", b"\r"])
+@in_one_test("by", [1, 8, 40])
+@in_one_test("wire", sorted(BODIES))
 def test_whole_events_leave_though_the_next_has_begun(wire: str, by: int, line_end: bytes) -> None:
     words = [TextDelta(f"word {number} ") for number in range(50)]
     written = b"".join(write(wire, [*words, Finished("stop")]))
@@ -312,9 +313,9 @@ def test_whole_events_leave_though_the_next_has_begun(wire: str, by: int, line_e
     assert left + stream.close() == raw
 
 
-@pytest.mark.parametrize("by", [1, 40, 70])
-@pytest.mark.parametrize("wire", OTHERS)
-@pytest.mark.parametrize("text", LEAKED)
+@in_one_test("by", [1, 40, 70])
+@in_one_test("wire", OTHERS)
+@in_one_test("text", LEAKED)
 def test_what_leaves_early_can_be_taken_up(wire: str, text: str, by: int) -> None:
     """An answer that has to be put right behind some words that left while another event had begun."""
     words = [TextDelta(f"word {number}. ") for number in range(5)]
@@ -373,7 +374,7 @@ def steps_of(out: list[bytes]) -> list[dict[str, Any]]:
     return [json.loads(line[6:]) for line in lines if line.startswith(b"data: ")]
 
 
-@pytest.mark.parametrize("text", LEAKED)
+@in_one_test("text", LEAKED)
 def test_a_response_that_is_taken_up_is_one_response(text: str) -> None:
     """One row of numbers and items, each with one id from its first step to the end."""
     steps = steps_of(carry_on("openai_responses", write("openai_responses", LEAKED[text])))
@@ -393,7 +394,7 @@ def test_a_response_that_is_taken_up_is_one_response(text: str) -> None:
         assert answer_text == "".join(part["text"] for item in output for part in item.get("content") or ())
 
 
-@pytest.mark.parametrize("text", LEAKED)
+@in_one_test("text", LEAKED)
 def test_a_message_that_is_taken_up_is_one_message(text: str) -> None:
     steps = steps_of(carry_on("anthropic_messages", write("anthropic_messages", LEAKED[text])))
     at, blocks = None, 0

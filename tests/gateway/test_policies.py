@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.line import Line, sum_up
+from support.rows import in_one_test
 from support.wiring import USAGE, call
 
 from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool, Tools
@@ -71,7 +72,7 @@ ONE_CALL = {"openai_chat", "openai_responses", "anthropic_messages"}
 
 
 @EVERY
-@pytest.mark.parametrize("mode", ["text", "native"])
+@in_one_test("mode", ["text", "native"])
 def test_every_call_is_delivered_whatever_the_prompt_asks_for(
     mode: str, client: str, upstream: str, stream: bool
 ) -> None:
@@ -86,7 +87,7 @@ def test_every_call_is_delivered_whatever_the_prompt_asks_for(
 
 
 @EVERY
-@pytest.mark.parametrize("mode", ["text", "native"])
+@in_one_test("mode", ["text", "native"])
 def test_one_call_is_delivered_if_the_request_asks_for_one(mode: str, client: str, upstream: str, stream: bool) -> None:
     if client not in ONE_CALL:
         return
@@ -122,7 +123,7 @@ LEAKS: dict[str, tuple[str, str]] = {
 
 
 @EVERY
-@pytest.mark.parametrize("case", sorted(LEAKS))
+@in_one_test("case", sorted(LEAKS))
 def test_a_leak_beside_a_native_call_is_text(case: str, client: str, upstream: str, stream: bool) -> None:
     line = Line(client, upstream)
     exchange = ask(line, stream)
@@ -135,9 +136,9 @@ def test_a_leak_beside_a_native_call_is_text(case: str, client: str, upstream: s
     assert (watch.calls, watch.tools, watch.read_as) == (1, ["read"], [])
 
 
-@pytest.mark.parametrize("client", ["anthropic_messages", "openai_responses", "gemini"])
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("before", ["I read.\n\n", "I read <", f"Now.\n{leak()}\n"])
+@in_one_test("client", ["anthropic_messages", "openai_responses", "gemini"])
+@in_one_test("stream", [False, True])
+@in_one_test("before", ["I read.\n\n", "I read <", f"Now.\n{leak()}\n"])
 def test_text_stays_before_the_native_call_that_followed_it(before: str, client: str, stream: bool) -> None:
     line = Line(client, "anthropic_messages")
     events = answer_with(line, ask(line, stream), [*pieces(before), *call(0, "read"), TextDelta("Done."), CALLED])
@@ -206,8 +207,8 @@ EMPTY: dict[str, list[Event]] = {
 
 
 @EVERY
-@pytest.mark.parametrize("mode", ["text", "native"])
-@pytest.mark.parametrize("case", sorted(EMPTY))
+@in_one_test("mode", ["text", "native"])
+@in_one_test("case", sorted(EMPTY))
 def test_an_empty_answer_is_an_error(case: str, mode: str, client: str, upstream: str, stream: bool) -> None:
     line = Line(client, upstream, mode)
     exchange = ask(line, stream)
@@ -240,7 +241,7 @@ def broken_reply(wire: str, arguments: str, text: str = "", finish: bool = True)
     return json.dumps({"model": "m", "message": message, "done": True, "done_reason": "stop"}).encode()
 
 
-@pytest.mark.parametrize(("client", "stream"), list(product(WIRES, [False, True])))
+@in_one_test(("client", "stream"), list(product(WIRES, [False, True])))
 def test_a_content_filter_is_reported_as_such_or_is_an_error(client: str, stream: bool) -> None:
     """An Ollama client knows no such reason; it would take the empty answer for a success."""
     line = Line(client, "openai_chat", "native")
@@ -261,8 +262,8 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
-@pytest.mark.parametrize("case", sorted(BROKEN))
+@in_one_test(("client", "upstream"), list(product(WIRES, WIRES)))
+@in_one_test("case", sorted(BROKEN))
 def test_native_arguments_that_are_no_json_are_an_error(case: str, client: str, upstream: str) -> None:
     line = Line(client, upstream)
     exchange = ask(line, False)
@@ -273,7 +274,7 @@ def test_native_arguments_that_are_no_json_are_an_error(case: str, client: str, 
     assert exchange.recorder.rejected in (["malformed"], ["truncated"]) and not exchange.recorder.calls
 
 
-@pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, ["openai_chat", "openai_responses"])))
+@in_one_test(("client", "upstream"), list(product(WIRES, ["openai_chat", "openai_responses"])))
 def test_a_cut_call_beside_text_is_recorded_and_never_looks_complete(client: str, upstream: str) -> None:
     line = Line(client, upstream)
     exchange = ask(line, False)
@@ -282,9 +283,9 @@ def test_a_cut_call_beside_text_is_recorded_and_never_looks_complete(client: str
     assert exchange.recorder.rejected == ["truncated"]
 
 
-@pytest.mark.parametrize("client", WIRES)
-@pytest.mark.parametrize("upstream", ["openai_chat", "openai_responses", "anthropic_messages"])
-@pytest.mark.parametrize("case", ["no JSON", "words", "a list", "two objects"])
+@in_one_test("client", WIRES)
+@in_one_test("upstream", ["openai_chat", "openai_responses", "anthropic_messages"])
+@in_one_test("case", ["no JSON", "words", "a list", "two objects"])
 def test_a_stream_with_arguments_that_are_no_json_fails(case: str, client: str, upstream: str) -> None:
     line = Line(client, upstream)
     exchange = ask(line, True)
@@ -294,9 +295,9 @@ def test_a_stream_with_arguments_that_are_no_json_fails(case: str, client: str, 
     assert (exchange.recorder.error, exchange.recorder.rejected) == ("malformed_call", ["malformed"])
 
 
-@pytest.mark.parametrize("client", WIRES)
-@pytest.mark.parametrize("upstream", ["openai_chat", "openai_responses", "anthropic_messages"])
-@pytest.mark.parametrize("text", ["", "\n", "I read."])
+@in_one_test("client", WIRES)
+@in_one_test("upstream", ["openai_chat", "openai_responses", "anthropic_messages"])
+@in_one_test("text", ["", "\n", "I read."])
 def test_a_stream_with_a_cut_call_fails_if_a_part_of_it_was_sent(text: str, client: str, upstream: str) -> None:
     line = Line(client, upstream)
     exchange = ask(line, True)
@@ -309,8 +310,8 @@ def test_a_stream_with_a_cut_call_fails_if_a_part_of_it_was_sent(text: str, clie
         assert (type(events[-1]), exchange.recorder.error) == (Failed, "truncated_call")
 
 
-@pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
-@pytest.mark.parametrize("written", ["", "{}", "[]", "null"])
+@in_one_test(("client", "upstream"), list(product(WIRES, WIRES)))
+@in_one_test("written", ["", "{}", "[]", "null"])
 def test_no_arguments_are_no_defect(written: str, client: str, upstream: str) -> None:
     line = Line(client, upstream)
     exchange = ask(line, False)
@@ -319,7 +320,7 @@ def test_no_arguments_are_no_defect(written: str, client: str, upstream: str) ->
     assert (name, arguments or {}) == ("read", {}) and exchange.recorder.calls == 1
 
 
-@pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
+@in_one_test(("client", "upstream"), list(product(WIRES, WIRES)))
 def test_line_breaks_in_arguments_are_not_escaped_by_every_server(client: str, upstream: str) -> None:
     line = Line(client, upstream)
     events = line.carry(ask(line, False), broken_reply(upstream, '{"path": "a\nb"}'))
@@ -327,9 +328,9 @@ def test_line_breaks_in_arguments_are_not_escaped_by_every_server(client: str, u
     assert json.loads(made, strict=False) == {"path": "a\nb"}
 
 
-@pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
-@pytest.mark.parametrize("mode", ["text", "native"])
-@pytest.mark.parametrize("text", ["", "I read.", leak()])
+@in_one_test(("client", "upstream"), list(product(WIRES, WIRES)))
+@in_one_test("mode", ["text", "native"])
+@in_one_test("text", ["", "I read.", leak()])
 def test_a_stream_without_a_finish_fails(text: str, mode: str, client: str, upstream: str) -> None:
     from toolglot.gateway.response_streams import open_stream
 
@@ -364,7 +365,7 @@ REFUSED_OPEN = '<tool_call>\n{"name": "open", "arguments": {"path": "a"}}\n</too
 CUT_OPEN = REFUSED_OPEN[:50]
 
 
-@pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
+@in_one_test(("client", "upstream"), list(product(WIRES, WIRES)))
 def test_a_call_that_was_refused_is_text_in_a_whole_answer(client: str, upstream: str) -> None:
     """Its name and some of its arguments were fine, so a stream would have begun with it."""
     line = Line(client, upstream, "text")
@@ -377,8 +378,8 @@ def test_a_call_that_was_refused_is_text_in_a_whole_answer(client: str, upstream
     assert not any(isinstance(event, CallStarted) for event in events)
 
 
-@pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
-@pytest.mark.parametrize("cut", [False, True])
+@in_one_test(("client", "upstream"), list(product(WIRES, WIRES)))
+@in_one_test("cut", [False, True])
 def test_a_refused_call_in_a_stream_is_text_or_a_failure(client: str, upstream: str, cut: bool) -> None:
     """Text where the wire has calls only whole, so that nothing of it was sent; else an error with the reason, or the
     limit that cut it."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 
 from toolglot.config import load
 from toolglot.core.errors import UsageError
@@ -47,7 +48,7 @@ def facts_of(path: str, answer: Any, model: str = "m") -> Facts:
     return PROFILES.read_facts(json.dumps(answer).encode() if one.url.endswith(path) else b"" for one in questions)
 
 
-@pytest.mark.parametrize("case", ANSWERS)
+@in_one_test("case", ANSWERS)
 def test_facts_are_read_from_the_answer_of_a_server(case: str) -> None:
     path, answer, name, native = ANSWERS[case]
     assert PROFILES.needs_facts(SERVER, "m")
@@ -74,7 +75,7 @@ def test_an_uninformative_answer_gives_no_facts(answer: bytes) -> None:
     assert PROFILES.read_facts([answer] * len(PROFILES.probes)) == NO_FACTS
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("address", "model", "name", "native"),
     [
         ("https://api.openai.com/v1", "gpt-5", "OpenAI", True),
@@ -107,7 +108,7 @@ def test_an_unknown_server_gets_text() -> None:
     assert (rule.name, rule.native, rule.number) == ("nothing is known", False, len(PROFILES.rules))
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("model", "name", "native"),
     [
         ("claude-sonnet-4-5", "Claude", True),
@@ -148,7 +149,7 @@ def test_every_rule_can_be_reached() -> None:
             assert not (covered and wider and rule.address), (rule.name, earlier.name)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("status", "text", "kind"),
     [
         (400, "api_error registry.ollama.ai/library/gemma3:4b does not support tools", "refused"),

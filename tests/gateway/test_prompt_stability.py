@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.fragments import SCALE
+from support.rows import in_one_test
 
 from toolglot.clients.volatile_lines import RULE_NAMES, split_changes
 from toolglot.config import ModelSettings, PromptSettings, Settings, Upstream
@@ -137,9 +138,9 @@ def test_tools_as_text_are_rendered_the_same_in_every_turn(dialect: str) -> None
             talk.grow()
 
 
-@pytest.mark.parametrize("mode", ["native", "text"])
-@pytest.mark.parametrize("upstream", UPSTREAM_WIRES)
-@pytest.mark.parametrize("client", sorted(client_wires()))
+@in_one_test("mode", ["native", "text"])
+@in_one_test("upstream", UPSTREAM_WIRES)
+@in_one_test("client", sorted(client_wires()))
 def test_requests_begin_as_the_one_before_on_all_wires(client: str, upstream: str, mode: str) -> None:
     for seed in range(2 * SCALE):
         talk, gateway, before = Talk(seed), Gateway(upstream), b""
@@ -193,9 +194,9 @@ def send_claude(gateway: Gateway, asked: dict[str, Any], mode: str) -> tuple[byt
     return gateway.send(json.dumps(asked).encode(), "anthropic_messages", mode)
 
 
-@pytest.mark.parametrize("blocks", [True, False])
-@pytest.mark.parametrize("mode", ["native", "text"])
-@pytest.mark.parametrize("wire", UPSTREAM_WIRES)
+@in_one_test("blocks", [True, False])
+@in_one_test("mode", ["native", "text"])
+@in_one_test("wire", UPSTREAM_WIRES)
 def test_other_upstreams_do_not_get_the_attribution_line(wire: str, mode: str, blocks: bool) -> None:
     gateway = Gateway(wire)
     sent = [send_claude(gateway, ask_claude(nonce, blocks=blocks), mode)[0] for nonce in ("01abc", "9f3d2")]

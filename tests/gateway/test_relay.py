@@ -12,6 +12,7 @@ from aiohttp import web
 from gateway.test_response_streams import WIRES, frames_of, relay
 from support.gateway import gateway, run
 from support.line import path_of
+from support.rows import in_one_test
 from support.wiring import USAGE
 
 from toolglot.core.conversation import Conversation, Message, Text
@@ -68,15 +69,15 @@ def test_a_stream_that_is_cut_ends_with_an_error(wire: str) -> None:
             assert "Hello there".startswith(text)
 
 
-@pytest.mark.parametrize("lacking", [1, 2])
-@pytest.mark.parametrize("wire", WIRES)
+@in_one_test("lacking", [1, 2])
+@in_one_test("wire", WIRES)
 def test_a_missing_blank_line_is_added(wire: str, lacking: int) -> None:
     raw = b"".join(frames_of(wire, ANSWER))
     assert pass_on(wire, [raw[: -1 if wire == "ollama" else -lacking]]) == raw
 
 
-@pytest.mark.parametrize("together", [True, False])
-@pytest.mark.parametrize("wire", WIRES)
+@in_one_test("together", [True, False])
+@in_one_test("wire", WIRES)
 def test_nothing_is_passed_on_behind_the_end(wire: str, together: bool) -> None:
     frames = frames_of(wire, ANSWER)
     raw = b"".join(frames)
@@ -86,8 +87,8 @@ def test_nothing_is_passed_on_behind_the_end(wire: str, together: bool) -> None:
     assert out == raw or (wire == "gemini" and out.startswith(raw) and b'"late"}' not in out)
 
 
-@pytest.mark.parametrize("begun", [True, False])
-@pytest.mark.parametrize("wire", WIRES)
+@in_one_test("begun", [True, False])
+@in_one_test("wire", WIRES)
 def test_nothing_is_passed_on_behind_a_failure(wire: str, begun: bool) -> None:
     """Neither text nor another error, which would repeat a key, whether they come together or one by one."""
     failed = encode_event(wire, {"type": "error", "error": {"message": f"no {SECRET}", "code": 500}})
@@ -99,9 +100,9 @@ def test_nothing_is_passed_on_behind_a_failure(wire: str, begun: bool) -> None:
     assert out == pass_on(wire, pieces)
 
 
-@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
-@pytest.mark.parametrize("breaks", [3, 4, 5])
-@pytest.mark.parametrize("wire", sorted(set(WIRES) - {"ollama"}))
+@in_one_test("line_end", [b"\n", b"\r\n", b"\r"])
+@in_one_test("breaks", [3, 4, 5])
+@in_one_test("wire", sorted(set(WIRES) - {"ollama"}))
 def test_further_blank_lines_pass(wire: str, breaks: int, line_end: bytes) -> None:
     *events, last = b"".join(frames_of(wire, ANSWER)).split(b"\n\n")[:-1]
     raw = (b"\n" * breaks).join(events) + b"\n" * breaks + last + b"\n\n"
@@ -138,16 +139,16 @@ def test_candidates_and_reasons_that_come_again_are_passed_on() -> None:
     assert pass_on("gemini", [*every, candidate_event("d", 0, None)]) == b"".join(every)
 
 
-@pytest.mark.parametrize("cut", [0, 1, 2, 3, 9])
-@pytest.mark.parametrize("wire", WIRES)
+@in_one_test("cut", [0, 1, 2, 3, 9])
+@in_one_test("wire", WIRES)
 def test_a_byte_order_mark_is_taken_off(wire: str, cut: int) -> None:
     raw = b"".join(frames_of(wire, ANSWER))
     marked = b"\xef\xbb\xbf" + raw
     assert pass_on(wire, [piece for piece in (marked[:cut], marked[cut:]) if piece]) == raw
 
 
-@pytest.mark.parametrize("events", [[], [ReasoningDelta("Hm.")], [TextDelta(" \n")]])
-@pytest.mark.parametrize("wire", WIRES)
+@in_one_test("events", [[], [ReasoningDelta("Hm.")], [TextDelta(" \n")]])
+@in_one_test("wire", WIRES)
 def test_an_empty_answer_is_an_error(wire: str, events: list[Event]) -> None:
     failed = read(wire, pass_on(wire, frames_of(wire, [*events, Finished("stop", USAGE)])))[-1]
     assert isinstance(failed, Failed)
@@ -160,8 +161,8 @@ def test_an_empty_answer_is_an_error(wire: str, events: list[Event]) -> None:
     assert raised.value.code in ("empty_answer", "upstream_invalid")
 
 
-@pytest.mark.parametrize("body", [b"{}", b'{"id":', b'{"error":{"message":"no","code":"c"}}', b'{"a":' + DEEP + b"}"])
-@pytest.mark.parametrize("wire", WIRES)
+@in_one_test("body", [b"{}", b'{"id":', b'{"error":{"message":"no","code":"c"}}', b'{"a":' + DEEP + b"}"])
+@in_one_test("wire", WIRES)
 def test_a_whole_answer_that_is_none_is_an_error(wire: str, body: bytes) -> None:
     with pytest.raises(UpstreamError):
         reply(relay(wire, stream=False), body)
@@ -186,7 +187,7 @@ def test_a_missing_terminator_is_added() -> None:
         assert out == raw and last in out
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "payload",
     [
         {"error": {"message": f"bad {SECRET}", "type": SECRET, "code": SECRET, "param": SECRET}},
@@ -196,8 +197,8 @@ def test_a_missing_terminator_is_added() -> None:
         {"code": SECRET, "type": SECRET},
     ],
 )
-@pytest.mark.parametrize("begun", [True, False])
-@pytest.mark.parametrize("wire", WIRES)
+@in_one_test("begun", [True, False])
+@in_one_test("wire", WIRES)
 def test_errors_inside_a_stream_repeat_no_key(wire: str, payload: dict[str, Any], begun: bool) -> None:
     out = pass_on(wire, [*(frames_of(wire, ANSWER[:2]) if begun else []), encode_event(wire, payload)])
     assert SECRET.encode() not in out and isinstance(read(wire, out)[-1], Failed)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.line import open_exchange, path_of
+from support.rows import in_one_test
 from support.wiring import USAGE, new_ids
 
 from toolglot.config import load
@@ -57,8 +58,8 @@ def cut(stream: bytes, size: int) -> list[bytes]:
     return [stream[at : at + size] for at in range(0, len(stream), size)]
 
 
-@pytest.mark.parametrize("size", [0, 61, 1000, 10**9])
-@pytest.mark.parametrize("wire", WIRES)
+@in_one_test("size", [0, 61, 1000, 10**9])
+@in_one_test("wire", WIRES)
 def test_bytes_pass_and_the_end_is_known(wire: str, size: int) -> None:
     exchange = relay(wire)
     frames = frames_of(wire, [*LONG, Finished("length", USAGE)])
@@ -74,8 +75,8 @@ def test_bytes_pass_and_the_end_is_known(wire: str, size: int) -> None:
     assert (watch.usage.input_tokens, watch.usage.output_tokens) == (USAGE.input_tokens, USAGE.output_tokens)
 
 
-@pytest.mark.parametrize("line_end", [b"\r\n", b"\r"])
-@pytest.mark.parametrize("wire", sorted(set(WIRES) - {"ollama"}))
+@in_one_test("line_end", [b"\r\n", b"\r"])
+@in_one_test("wire", sorted(set(WIRES) - {"ollama"}))
 def test_other_line_ends(wire: str, line_end: bytes) -> None:
     exchange = relay(wire)
     stream = open_stream(exchange)
@@ -85,9 +86,9 @@ def test_other_line_ends(wire: str, line_end: bytes) -> None:
     assert exchange.recorder.finish == "stop" and exchange.recorder.usage == USAGE
 
 
-@pytest.mark.parametrize("first", ["", '{"pa'])
-@pytest.mark.parametrize("usage", [True, False])
-@pytest.mark.parametrize("reason", ["tool_calls", "length"])
+@in_one_test("first", ["", '{"pa'])
+@in_one_test("usage", [True, False])
+@in_one_test("reason", ["tool_calls", "length"])
 def test_a_call_whose_middle_was_not_looked_at_was_not_cut(first: str, usage: bool, reason: str) -> None:
     arguments: list[dict[str, Any]] = [{"arguments": piece} for piece in ('":', '"', "a", ".", "txt", '"}')]
     deltas: list[dict[str, Any]] = [
@@ -163,7 +164,7 @@ def test_a_whole_answer(wire: str) -> None:
 CHAT, MESSAGES = "openai_chat", "anthropic_messages"
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("wire", "read"),
     [
         (CHAT, b'data: {"choices":[{"delta":{"content":"SSE streams end with: data: [DONE]'),
@@ -177,7 +178,7 @@ CHAT, MESSAGES = "openai_chat", "anthropic_messages"
         (MESSAGES, b'data: {"' + b"a" * 100 + b'":{"type":"message_stop"}}\n\n'),
     ],
 )
-@pytest.mark.parametrize("before", [b"", b"data: {}\n\n"])
+@in_one_test("before", [b"", b"data: {}\n\n"])
 def test_a_terminator_inside_an_event_does_not_end_the_stream(wire: str, read: bytes, before: bytes) -> None:
     """Wherever a read happens to end."""
     exchange = relay(wire)
@@ -215,9 +216,9 @@ def test_a_failure_after_the_terminator_does_not_matter(wire: str) -> None:
 ALIVE = b": keepalive\n\n"
 
 
-@pytest.mark.parametrize("together", [True, False])
-@pytest.mark.parametrize("beats", [0, 1, 2, 4, 2 * RECENT])
-@pytest.mark.parametrize("wire", [CHAT, MESSAGES])
+@in_one_test("together", [True, False])
+@in_one_test("beats", [0, 1, 2, 4, 2 * RECENT])
+@in_one_test("wire", [CHAT, MESSAGES])
 def test_signs_of_life_hide_no_end_and_none_is_made_up(wire: str, beats: int, together: bool) -> None:
     exchange = relay(wire)
     stream = open_stream(exchange)

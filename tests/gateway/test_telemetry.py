@@ -20,6 +20,7 @@ from prometheus_client import (
     generate_latest,
 )
 from prometheus_client.parser import text_string_to_metric_families
+from support.rows import in_one_test
 
 from toolglot.core.events import (
     CallArguments,
@@ -385,7 +386,7 @@ def test_a_long_body_is_cut(telemetry: Telemetry) -> None:
     assert (logged["bytes"], len(logged["body"])) == (1_000_000, BODY_LENGTH)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("text", "redacted"),
     [
         (f"Incorrect API key provided: {KEY}.", "Incorrect API key provided: ***."),
@@ -649,8 +650,8 @@ STREAMS = {
 }
 
 
-@pytest.mark.parametrize("size", [1, 3, 7, 1000])
-@pytest.mark.parametrize("form", sorted(STREAMS))
+@in_one_test("size", [1, 3, 7, 1000])
+@in_one_test("form", sorted(STREAMS))
 def test_a_key_that_is_spread_over_a_stream_is_blackened(form: str, size: int) -> None:
     event, end = STREAMS[form]
     text = f'Say "{KEY}", then hunter2 and http://me:pass@host/ in Bearer abcdefghijkl now.'

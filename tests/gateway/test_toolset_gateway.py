@@ -11,6 +11,7 @@ from aiohttp import web
 from gateway.test_anthropic_gateway import connect
 from support.editors import EDITORS, work
 from support.gateway import Answer, gateway, run
+from support.rows import in_one_test
 
 from toolglot.clients.toolsets import all_mappings
 from toolglot.core.conversation import Conversation, Tool
@@ -84,9 +85,9 @@ def calls_of(answer: Answer, streamed: bool) -> list[tuple[str, str]]:
     return [(call["function"]["name"], call["function"]["arguments"]) for call in answer.message["tool_calls"]]
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("mode", ["text", "native"])
-@pytest.mark.parametrize(("client", "model"), WAYS)
+@in_one_test("streamed", [False, True])
+@in_one_test("mode", ["text", "native"])
+@in_one_test(("client", "model"), WAYS)
 def test_an_agent_edits_a_file_with_a_model_that_knows_other_tools(
     client: str, model: str, mode: str, streamed: bool
 ) -> None:
@@ -165,8 +166,8 @@ def test_a_client_of_the_messages_wire_that_declares_the_editor_by_its_type(
     run(agree)
 
 
-@pytest.mark.parametrize("wire", sorted(client_wires()))
-@pytest.mark.parametrize("streamed", [False, True])
+@in_one_test("wire", sorted(client_wires()))
+@in_one_test("streamed", [False, True])
 def test_an_upstream_of_any_wire_is_offered_the_tools_of_its_model(wire: str, streamed: bool) -> None:
     """Also the client's own wire, where nothing would have been written anew without a mapping."""
     arguments = json.dumps(WORK["anthropic"][2][1])

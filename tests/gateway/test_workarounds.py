@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.line import Line
+from support.rows import in_one_test
 from support.wiring import USAGE, call
 
 from toolglot.core.conversation import (
@@ -39,7 +40,7 @@ UNCHOSEN = sorted(set(WIRES) - {"ollama"})
 # -- what a server would not understand --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("quirk", "choice", "offered", "left", "demand"),
     [
         ("", ToolChoice.one("read"), "read write list", ToolChoice.one("read"), ""),
@@ -162,8 +163,8 @@ def events_of(line: Line, exchange: Any, events: list[Event]) -> list[Event]:
         return [Failed(error.code, error.message)]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("client", "upstream", "case"), ROWS)
+@in_one_test("stream", [False, True])
+@in_one_test(("client", "upstream", "case"), ROWS)
 def test_calls_without_offered_tools(client: str, upstream: str, case: str, stream: bool) -> None:
     choice, parallel, events, expected = CASES[case]
     line = Line(client, upstream)

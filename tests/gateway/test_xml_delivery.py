@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 
 from toolglot import Reader
 from toolglot.clients.xml import all_clients
@@ -50,8 +51,8 @@ def calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     return [(block.name, dict(block.params)) for block in ROO.read(text, "qwen") if isinstance(block, XmlCallBlock)]
 
 
-@pytest.mark.parametrize("end", [STOP, CUT, FAILED], ids=["whole", "cut", "failed"])
-@pytest.mark.parametrize(
+@in_one_test("end", [STOP, CUT, FAILED], ids=["whole", "cut", "failed"])
+@in_one_test(
     "events",
     [
         [TextDelta(f"Hi.\n```xml\n{RUN}\n```\n")],

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from support.gateway import Answer, gateway, run
+from support.rows import in_one_test
 from support.xmlprompts import CUSTOM, ROO, Doc, write_cline, write_compact, write_roo
 
 from toolglot.clients.xml import all_clients
@@ -64,9 +65,9 @@ def scripted(*answers: dict[str, Any], **options: Any) -> SimOptions:
 WRITE = {"name": "write_to_file", "arguments": {"path": "a.txt", "content": CONTENT}}
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("profile", PROMPTS)
-@pytest.mark.parametrize("dialect", DIALECTS)
+@in_one_test("stream", [False, True])
+@in_one_test("profile", PROMPTS)
+@in_one_test("dialect", DIALECTS)
 def test_any_dialect_becomes_the_clients_xml(dialect: str, profile: str, stream: bool) -> None:
     """Whatever the model wrote, the client runs the call with the very bytes."""
 
@@ -198,8 +199,8 @@ OWN = [
 ]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("number", range(len(OWN)))
+@in_one_test("stream", [False, True])
+@in_one_test("number", range(len(OWN)))
 def test_what_is_written_in_the_clients_own_xml_passes_as_it_stands(number: int, stream: bool) -> None:
     async def check() -> None:
         async with gateway(scripted({"when": "Go", "text": f"Now.\n\n{OWN[number]}"}, chunk=3), mode="text") as gate:
@@ -301,8 +302,8 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("text", TEXTS)
+@in_one_test("stream", [False, True])
+@in_one_test("text", TEXTS)
 def test_what_is_no_call_stays_as_it_is(text: str, stream: bool) -> None:
     async def check() -> None:
         async with gateway(scripted({"when": "Go", "text": text}, chunk=2), mode="text") as gate:
@@ -363,8 +364,8 @@ FAULTED = sorted(fault for fault in FAULTS if not fault.startswith(("hang", "slo
 """Not those that only take time, nor the one that takes a tag out of the content itself."""
 
 
-@pytest.mark.parametrize("dialect, mode", [("hermes", "text"), ("native", "native"), ("roo_xml", "text")])
-@pytest.mark.parametrize("fault", FAULTED)
+@in_one_test("dialect, mode", [("hermes", "text"), ("native", "native"), ("roo_xml", "text")])
+@in_one_test("fault", FAULTED)
 def test_whatever_goes_wrong_nothing_else_is_run(fault: str, dialect: str, mode: str) -> None:
     """Under every fault of the simulated model the client runs the intended call, or none, and the answer is not empty.
     It unescapes and trims what was written in its own XML, so that has only plain words."""
@@ -493,9 +494,9 @@ def offer(name: str, arguments: dict[str, str]) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}}
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("mode", ["native", "text"])
-@pytest.mark.parametrize("guard", GUARDED)
+@in_one_test("stream", [False, True])
+@in_one_test("mode", ["native", "text"])
+@in_one_test("guard", GUARDED)
 def test_arguments_are_guarded_where_that_is_wished(guard: str, mode: str, stream: bool) -> None:
     name, written, guarded = GUARDED[guard]
     asked = {
@@ -523,9 +524,9 @@ def test_arguments_are_guarded_where_that_is_wished(guard: str, mode: str, strea
     run(check)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("profile", PROMPTS)
-@pytest.mark.parametrize("mode", ["text", "native"])
+@in_one_test("stream", [False, True])
+@in_one_test("profile", PROMPTS)
+@in_one_test("mode", ["text", "native"])
 def test_a_call_that_the_user_showed_is_no_call_in_a_sentence(mode: str, profile: str, stream: bool) -> None:
     """Results of these clients travel in user messages. Alone, the same call is made."""
     call = "<read_file>\n<path>src/main.py</path>\n</read_file>"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 
 import toolglot
 from toolglot.core.conversation import Conversation, Message, Text
@@ -82,17 +83,17 @@ def refuse(name: str, call: Callable[[], object]) -> None:
     assert name in caught.value.message
 
 
-@pytest.mark.parametrize(("name", "value"), pair_up(OPTIONS | ARGUMENTS), ids=describe_value)
+@in_one_test(("name", "value"), pair_up(OPTIONS | ARGUMENTS), ids=describe_value)
 def test_wrong_argument_of_reading_is_refused(name: str, value: Any) -> None:
     refuse(name, lambda: toolglot.read(CALL, tools=[TOOL], **{name: value}))
 
 
-@pytest.mark.parametrize(("name", "value"), pair_up(OPTIONS), ids=describe_value)
+@in_one_test(("name", "value"), pair_up(OPTIONS), ids=describe_value)
 def test_wrong_field_of_options_is_refused(name: str, value: Any) -> None:
     refuse(name, lambda: toolglot.Options(**{name: value}))
 
 
-@pytest.mark.parametrize(("name", "call", "values"), OTHERS)
+@in_one_test(("name", "call", "values"), OTHERS)
 def test_wrong_argument_of_writing_is_refused(
     name: str, call: Callable[..., object], values: tuple[object, ...]
 ) -> None:

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 
 from toolglot.reading.scoring import judge_calls
 from toolglot.server.upstream.embedded_models import KNOWN_MODELS, choose_model
@@ -40,7 +41,7 @@ def call(name: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
 A, B = call("read", path="a"), call("read", path="b")
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("expected", "delivered", "verdict"),
     [
         ([A], [A], "right"),
@@ -184,7 +185,7 @@ def test_a_question_is_encoded_in_the_chat_wire() -> None:
     assert properties["box"] == {"type": "array", "items": {"type": "number"}}
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "arguments",
     [
         {"to": "NYC"},
@@ -201,7 +202,7 @@ def test_an_exact_call(arguments: dict[str, Any]) -> None:
     assert bfcl.judge(QUESTION, [route(**arguments)]) == "exact"
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "arguments",
     [
         {},
@@ -226,7 +227,7 @@ def test_a_wrong_call(arguments: dict[str, Any]) -> None:
     assert bfcl.judge(QUESTION, [route(**arguments)]) == "wrong"
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("question", "calls", "verdict"),
     [
         (QUESTION, [], "missed"),

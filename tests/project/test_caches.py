@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from support.source_tables import parse_source
+
 SOURCE: Final = Path(__file__).resolve().parents[2] / "src" / "toolglot"
 ALL: Final = None
 """The size of a cache without a limit: its keys are few and fixed."""
@@ -171,7 +173,7 @@ def find_caches() -> Iterator[tuple[str, int | None]]:
     """The caches in the source, as ``module:name``, with their sizes."""
     for path in SOURCE.rglob("*.py"):
         module = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parse_source(path)):
             for name, made in _find_made(node):
                 yield f"{module}:{name}", _read_size(made, module)
 

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
+from support.rows import in_one_test
 
 from toolglot.gateway.telemetry.metrics import Metrics
 
@@ -24,7 +24,7 @@ def list_queries() -> list[str]:
     return [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
 
 
-@pytest.mark.parametrize("query", list_queries())
+@in_one_test("query", list_queries())
 def test_queries_use_existing_metrics_and_labels(query: str) -> None:
     names = re.findall(r"toolglot_\w+", query)
     assert names

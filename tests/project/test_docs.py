@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.conformance import conformance_table
+from support.rows import in_one_test
 from support.source_tables import (
     cache_table,
     client_table,
@@ -86,7 +87,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@in_one_test("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     broken = [
         f"{target.name}#{anchor}"
@@ -96,7 +97,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != HISTORY], ids=lambda page: page.name)
+@in_one_test("page", [page for page in PAGES if page != HISTORY], ids=lambda page: page.name)
 def test_files_that_are_named_exist(page: Path) -> None:
     names = {name for name in FILE.findall(page.read_text("utf-8")) if not name.endswith(TO_CREATE)}
     assert [name for name in sorted(names) if not (ROOT / name).exists() and not (SOURCE / name).exists()] == []
@@ -113,7 +114,7 @@ def test_targets_are_explained_and_listed() -> None:
     assert listed == {name for name in targets if name.startswith(("test", "bench"))}
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != HISTORY], ids=lambda page: page.name)
+@in_one_test("page", [page for page in PAGES if page != HISTORY], ids=lambda page: page.name)
 def test_targets_that_are_named_exist(page: Path) -> None:
     targets = dict(TARGET.findall((ROOT / "Makefile").read_text("utf-8")))
     named = re.findall(r"(?:`| {4})make (?:-s )?([a-z][a-z-]*(?: bench-[a-z]+)*)", page.read_text("utf-8"))

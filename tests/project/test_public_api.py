@@ -10,6 +10,7 @@ from types import UnionType
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from support.rows import in_one_test
 
 import toolglot
 
@@ -58,7 +59,7 @@ def test_a_star_import_brings_exactly_these_names() -> None:
     assert namespace.keys() - {"__builtins__"} == set(EXPORTS)
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES])
+@in_one_test("name", [*FUNCTIONS, *CLASSES])
 def test_every_export_has_its_own_docstring(name: str) -> None:
     export = getattr(toolglot, name)
     docstring = vars(export).get("__doc__") if inspect.isclass(export) else export.__doc__
@@ -79,7 +80,7 @@ def test_the_signatures_of_functions_are_annotated(name: str) -> None:
     assert_annotated(getattr(toolglot, name), name)
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@in_one_test("name", CLASSES)
 def test_the_public_methods_of_classes_are_annotated(name: str) -> None:
     for attribute, value in vars(getattr(toolglot, name)).items():
         function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)

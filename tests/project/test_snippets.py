@@ -1,7 +1,7 @@
 """Every code block of the docs: Python compiles and imports what exists, settings load, commands and options exist.
 
 The blocks of docs/library.md, docs/before-after.md and README.md are executed here, those of docs/usage-guide.md and the commands
-of README.md and docs/tutorial.md in test_printed_commands.py, those of CONTRIBUTING.md in test_contributing.py.
+of README.md and docs/tutorial.md in tests/example_scripts, those of CONTRIBUTING.md in test_contributing.py.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 import yaml
 from support.doc_blocks import ROOT, Block, find_blocks, find_inline_commands, split_commands, split_words
+from support.rows import in_one_test
 
 from toolglot.cli.main import COMMANDS, build_parser
 from toolglot.config import load
@@ -49,7 +50,7 @@ def test_every_language_is_checked() -> None:
     assert [f"{block}: {block.language}" for block in BLOCKS if block.language not in known] == []
 
 
-@pytest.mark.parametrize("block", blocks("python"))
+@in_one_test("block", blocks("python"))
 def test_python_compiles_and_imports_what_exists(block: Block) -> None:
     tree = compile(block.text, str(block), "exec", ast.PyCF_ONLY_AST | ALLOW_AWAIT)
     for node in ast.walk(tree):
@@ -109,7 +110,7 @@ def test_toml_is_what_reads_it(block: Block, tmp_path: Path) -> None:
         read(block, tmp_path)
 
 
-@pytest.mark.parametrize("block", blocks("json", "yaml"))
+@in_one_test("block", blocks("json", "yaml"))
 def test_data_is_data(block: Block) -> None:
     (json.loads if block.language == "json" else yaml.safe_load)(block.text)
 
@@ -148,7 +149,7 @@ def check_command(words: list[str]) -> str:
     return "" if not words or words[0] in PROGRAMS else f"unknown program {words[0]}"
 
 
-@pytest.mark.parametrize("block", blocks("sh"))
+@in_one_test("block", blocks("sh"))
 def test_commands_exist_with_these_options(block: Block) -> None:
     problems = {command: check_command(split_words(command)) for command in split_commands(block.text)}
     missing = [command for command, problem in problems.items() if problem]
@@ -168,7 +169,7 @@ def test_commands_are_checked() -> None:
     assert split_words("A=b c 'd e' # f") == ["c", "d e"] and split_words("a | b") == ["a"]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != HISTORY], ids=lambda page: page.name)
+@in_one_test("page", [page for page in PAGES if page != HISTORY], ids=lambda page: page.name)
 def test_commands_in_the_text_exist(page: Path) -> None:
     problems = {}
     for command in find_inline_commands(page):
@@ -193,7 +194,7 @@ FACTS = {
 }
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs/upstreams").glob("*.md")), ids=lambda page: page.name)
+@in_one_test("page", sorted((ROOT / "docs/upstreams").glob("*.md")), ids=lambda page: page.name)
 def test_the_page_of_an_upstream_names_its_rules(page: Path) -> None:
     """The first rule that a page names is the one that applies to its settings; all of them exist."""
     text = page.read_text("utf-8")

@@ -17,6 +17,7 @@ from typing import TypeAlias
 import pytest
 from radon.complexity import cc_visit
 from radon.visitors import Function
+from support.source_tables import parse_source
 
 import toolglot
 
@@ -53,7 +54,7 @@ def name_of(path: Path) -> str:
 
 
 def definitions(path: Path) -> Iterator[Definition]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parse_source(path)):
         if isinstance(node, Definition):
             yield node
 

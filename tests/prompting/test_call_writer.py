@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.rows import in_one_test
 from support.samples import Sample, load_samples, load_tools
 
 import toolglot
@@ -50,7 +51,7 @@ def read_back(text: str, tools: tuple[Tool, ...]) -> list[tuple[str, str]]:
     return [(call.name, normal(call.arguments)) for call in reading.calls]
 
 
-@pytest.mark.parametrize("dialect", [name for name in NAMES if name not in UNWRITTEN])
+@in_one_test("dialect", [name for name in NAMES if name not in UNWRITTEN])
 def test_the_sample_of_a_dialect_is_what_is_written(dialect: str) -> None:
     spec = next(spec for spec in toolglot.list_dialects() if spec.name == dialect)
     assert write_call(dialect, "get_weather", '{"city": "Oslo"}', WEATHER) == spec.sample
@@ -60,7 +61,7 @@ def code_samples() -> list[Sample]:
     return [sample for sample in load_samples() if sample.canonical and sample.path.stem == "nasty"]
 
 
-@pytest.mark.parametrize("sample", code_samples(), ids=lambda sample: sample.id)
+@in_one_test("sample", code_samples(), ids=lambda sample: sample.id)
 def test_code_as_an_argument_is_written_like_the_canonical_sample(sample: Sample) -> None:
     tools = parse_tools(load_tools(sample.tools))
     text = write_calls(sample.dialect, sample.expected.calls, tools)
@@ -100,7 +101,7 @@ def several() -> list[Sample]:
     return [sample for sample in load_samples() if sample.canonical and sample.path.stem == "parallel"]
 
 
-@pytest.mark.parametrize("sample", several(), ids=lambda sample: sample.id)
+@in_one_test("sample", several(), ids=lambda sample: sample.id)
 def test_several_calls_are_written_like_the_canonical_sample(sample: Sample) -> None:
     tools = parse_tools(load_tools(sample.tools))
     text = write_calls(sample.dialect, sample.expected.calls, tools)
@@ -109,7 +110,7 @@ def test_several_calls_are_written_like_the_canonical_sample(sample: Sample) -> 
         assert text == sample.text.rstrip("\n")
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@in_one_test("dialect", NAMES)
 def test_several_calls_of_one_message_are_read_back(dialect: str) -> None:
     tools = parse_tools(load_tools("house"))
     calls = [
@@ -220,8 +221,8 @@ def test_any_arguments_are_read_back_in_any_dialect(dialect: str, arguments: dic
     assert read_back(write_call(dialect, "use_it", text, (tool,)), (tool,)) == [("use_it", normal(text))]
 
 
-@pytest.mark.parametrize("dialect", NAMES)
-@pytest.mark.parametrize(
+@in_one_test("dialect", NAMES)
+@in_one_test(
     "arguments",
     [
         {"content": CHAIN + "\nmore"},
@@ -259,13 +260,13 @@ def test_the_fallback_stays_inside_the_wrapper_of_the_dialect() -> None:
 # -- arguments that a client once got wrong ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@in_one_test("dialect", NAMES)
 def test_no_arguments_at_all_are_an_empty_object(dialect: str) -> None:
     assert read_back(write_call(dialect, "use_it", "", (Tool("use_it"),)), (Tool("use_it"),)) == [("use_it", "{}")]
 
 
-@pytest.mark.parametrize("dialect", ["hermes", "roo_xml", "pythonic", "yaml_xml", "gemma4"])
-@pytest.mark.parametrize("arguments", ['{"path": "/a', "rm -rf", "[1, 2]", '"text"', "{{}}", "\ud800", "[" * 500])
+@in_one_test("dialect", ["hermes", "roo_xml", "pythonic", "yaml_xml", "gemma4"])
+@in_one_test("arguments", ['{"path": "/a', "rm -rf", "[1, 2]", '"text"', "{{}}", "\ud800", "[" * 500])
 def test_arguments_that_are_no_object_become_one_argument(dialect: str, arguments: str) -> None:
     tool = Tool("use_it", "", {"type": "object", "properties": {"path": {"type": "string"}}})
     assert "use_it" in write_call(dialect, "use_it", arguments, (tool,))
@@ -291,7 +292,7 @@ def test_plain_names_can_be_written(name: str) -> None:
     assert can_name("roo_xml", name) and can_name("hermes", name) and can_name("qwen3_coder", name)
 
 
-@pytest.mark.parametrize("name", ["think", "a.b", "a/b", "a b", "wéather", "a" * 65, "1st", "<x>"])
+@in_one_test("name", ["think", "a.b", "a/b", "a b", "wéather", "a" * 65, "1st", "<x>"])
 def test_names_that_cannot_be_tags(name: str) -> None:
     assert not can_name("roo_xml", name)
 

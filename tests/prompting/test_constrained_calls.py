@@ -16,6 +16,7 @@ import pytest
 from support.fragments import SCALE
 from support.gbnf import Grammar
 from support.random_tools import fits, make_arguments, make_tool
+from support.rows import in_one_test
 from support.xgrammar_engine import Matcher, needs_xgrammar
 
 from toolglot import read
@@ -99,7 +100,7 @@ def matchers(dialect: str, tool: Tool) -> tuple[Matcher, Matcher]:
 # -- what is allowed is read -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@in_one_test("dialect", DIALECTS)
 def test_every_text_of_a_tag_is_one_valid_call(dialect: str) -> None:
     chance = random.Random(dialect)
     for tool in choose_tools(chance):
@@ -118,7 +119,7 @@ def test_several_calls_are_read_one_by_one(dialect: str) -> None:
 
 
 @needs_xgrammar
-@pytest.mark.parametrize("dialect", DIALECTS)
+@in_one_test("dialect", DIALECTS)
 def test_the_engine_takes_every_tag_and_allows_the_same_texts(dialect: str) -> None:
     chance = random.Random(dialect)
     tools = choose_tools(chance)
@@ -138,7 +139,7 @@ def test_the_engine_takes_every_tag_and_allows_the_same_texts(dialect: str) -> N
 
 
 @needs_xgrammar
-@pytest.mark.parametrize("dialect", DIALECTS)
+@in_one_test("dialect", DIALECTS)
 def test_every_written_call_follows_tag_and_grammar(dialect: str) -> None:
     chance = random.Random(dialect)
     for tool in choose_tools(chance, FLAT_TOOLS if dialect in ELEMENTS else TOOLS):
@@ -192,7 +193,7 @@ def answer_of(tool: Tool, chance: random.Random) -> str:
     return json.dumps({"name": tool.name, "arguments": given}, ensure_ascii=False)
 
 
-@pytest.mark.parametrize("dialect", sorted({spec.name for spec in all_dialects()} - {"shell_fence"}))
+@in_one_test("dialect", sorted({spec.name for spec in all_dialects()} - {"shell_fence"}))
 def test_an_answer_that_follows_the_schema_is_read_in_every_dialect(dialect: str) -> None:
     chance = random.Random(dialect)
     for tool in TOOLS:

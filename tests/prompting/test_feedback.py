@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fragments import SCALE
+from support.rows import in_one_test
 from support.samples import load_samples, load_tools
 
 import toolglot
@@ -332,7 +333,7 @@ def test_feedback_on_the_rejected_calls_of_all_samples() -> None:
         assert len(toolglot.feedback(rejected, tools, None)) < MAX_FEEDBACK
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@in_one_test("dialect", DIALECTS)
 def test_the_example_is_read_in_every_dialect(dialect: str) -> None:
     """A call that lacks an argument comes back with the others unchanged, whatever the dialect."""
     values = {"path": "src/a b.py", "content": "if a < b && c:\n\tprint('\"')\n"}
@@ -408,7 +409,7 @@ def hostile_texts(size: int) -> Iterator[str]:
     yield '{"path":"a","edits":[' + ",".join(['{"old":[{}]}'] * (size // 13)) + "]}"
 
 
-@pytest.mark.parametrize("number", range(14))
+@in_one_test("number", range(14))
 def test_long_texts_take_no_longer_than_their_bounded_beginning(number: int) -> None:
     text = list(hostile_texts(1 << 20))[number]
     for tool, dialect in (("read_file", "hermes"), ("apply_diff", None), (text[:1000], "roo_xml")):

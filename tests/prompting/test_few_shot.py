@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from support.embedded import ask, needs_model, start_model
+from support.rows import in_one_test
 
 from toolglot import read
 from toolglot.core.conversation import (
@@ -57,7 +57,7 @@ def ask_for(*messages: Message, tools: tuple[Tool, ...] = (WEATHER,), **more: An
 QUESTION = message("user", "What is the weather in Oslo?")
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("conversation", "need"),
     [
         (ask_for(QUESTION), AnswerKind.EITHER),

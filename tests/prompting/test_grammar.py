@@ -11,6 +11,7 @@ import pytest
 from support.embedded import ask, needs_model, start_model
 from support.fragments import SCALE
 from support.gbnf import Grammar
+from support.rows import in_one_test
 
 from toolglot import read
 from toolglot.core.conversation import Tool
@@ -84,7 +85,7 @@ def test_a_dialect_without_a_grammar_returns_none() -> None:
     assert build_grammar((tool("odd", ("a b",), **{"a b": TEXT}),), "roo_xml", required=True, parallel=False) is None
 
 
-@pytest.mark.parametrize("dialect", WITH_GRAMMAR)
+@in_one_test("dialect", WITH_GRAMMAR)
 def test_every_text_of_the_grammar_is_one_call_without_repairs(dialect: str) -> None:
     for text in texts(dialect, 20 * SCALE):
         reading = read(text, define(TOOLS), dialect)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.rows import in_one_test
 
 import toolglot
 from toolglot.core.conversation import (
@@ -62,7 +63,7 @@ def render(*messages: Message, dialect: str = "hermes", **settings: Any) -> list
 # -- the shape of what comes out ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@in_one_test("dialect", NAMES)
 def test_a_whole_cycle_becomes_plain_messages(dialect: str) -> None:
     conversation = Conversation(
         "m",
@@ -147,7 +148,7 @@ def test_errors_and_empty_results_are_marked() -> None:
     assert write_result("hermes", "read", "") == "<tool_response>\n(no output)\n</tool_response>"
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@in_one_test("dialect", NAMES)
 def test_every_dialect_writes_result_and_error(dialect: str) -> None:
     content = 'a "quoted" {name} {content} {json}'
     received = write_result(dialect, "read", content)
@@ -174,8 +175,8 @@ def test_images_in_results_follow_in_the_same_message_and_name_the_call() -> Non
 # -- history that is not as it should be -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dialect", NAMES)
-@pytest.mark.parametrize("arguments", ["", "{", '{"path": "/a', "null", "[1]", "\ud800"])
+@in_one_test("dialect", NAMES)
+@in_one_test("arguments", ["", "{", '{"path": "/a', "null", "[1]", "\ud800"])
 def test_history_with_odd_arguments_never_raises(dialect: str, arguments: str) -> None:
     rendered = render(
         assistant(ToolCall("1", "read", arguments), ToolCall("2", "gone", arguments)), tools=TOOLS, dialect=dialect
@@ -186,7 +187,7 @@ def test_history_with_odd_arguments_never_raises(dialect: str, arguments: str) -
 # -- teaching ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@in_one_test("dialect", NAMES)
 def test_the_prompted_dialect_is_read(dialect: str) -> None:
     prompt = tool_prompt(TOOLS, dialect)
     (example,) = write_examples([READ], dialect)
@@ -247,7 +248,7 @@ def test_enums_defaults_nested_and_array_parameters_are_shown() -> None:
         assert line in shown.splitlines()
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("key", "schema", "example"),
     [
         ("workdir", {"type": "string"}, "/path/to/project"),
@@ -294,7 +295,7 @@ ODD_NAMES = (
 )
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@in_one_test("dialect", NAMES)
 def test_odd_names_are_renamed_reversibly_and_read_back(dialect: str) -> None:
     tools = tuple(offer(name, path={"type": "string"}) for name in ODD_NAMES)
     history = [assistant(ToolCall(str(number), name, '{"path":"x"}')) for number, name in enumerate(ODD_NAMES)]
@@ -386,7 +387,7 @@ def assert_harmless(text: str, dialect: str) -> None:
     assert (reading.calls, reading.rejected) == ([], [])
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@in_one_test("dialect", NAMES)
 def test_no_sample_of_any_dialect_survives_being_quoted(dialect: str) -> None:
     spec = resolve_dialect(dialect)
     for rendered in (dialect, "hermes", "roo_xml"):

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 from support.samples import random_cuts, read_events
 
 import toolglot
@@ -69,7 +70,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "given", "wanted", "repair"), CASES)
+@in_one_test(("name", "given", "wanted", "repair"), CASES)
 def test_the_call_is_delivered_in_every_form(
     name: str, given: dict[str, Any], wanted: dict[str, Any], repair: str
 ) -> None:
@@ -79,7 +80,7 @@ def test_the_call_is_delivered_in_every_form(
         assert not repair or repair in repairs
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "arguments",
     [
         {"pace": "fast"},
@@ -88,7 +89,7 @@ def test_the_call_is_delivered_in_every_form(
         {"label": None},
     ],
 )
-@pytest.mark.parametrize("name", ["count", "tally"])
+@in_one_test("name", ["count", "tally"])
 def test_what_is_missing_or_wrong_is_never_delivered(name: str, arguments: dict[str, Any]) -> None:
     for text in write_forms(name, arguments):
         assert toolglot.read(text, TOOLS).calls == []

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.gateway import ASK, gateway, run
+from support.rows import in_one_test
 
 from toolglot.config import DEFAULT_DIALECT
 from toolglot.core import offload
@@ -75,7 +76,7 @@ def _oracle(names: tuple[str, ...]) -> re.Pattern[str]:
 NAMES = ("read", "read_file", "run", "run_all", "m.c.p", "print", "x1")
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "form",
     [
         *(
@@ -105,7 +106,7 @@ NAMES = ("read", "read_file", "run", "run_all", "m.c.p", "print", "x1")
         ),
     ],
 )
-@pytest.mark.parametrize("name", [*NAMES, r"read\_file", "other", "readx"])
+@in_one_test("name", [*NAMES, r"read\_file", "other", "readx"])
 def test_names_are_found_as_one_expression_would(form: str, name: str) -> None:
     marks, oracle = get_mark_escaper("hermes", tuple(sorted(NAMES))), _oracle(tuple(sorted(NAMES)))
     for text in (form.replace("@", name), f"so {form.replace('@', name)} and {form.replace('@', name)}"):
@@ -238,6 +239,10 @@ def test_the_first_request_of_a_process_compiles_little(dialect: str) -> None:
 
 FIRST_REQUEST = """
 import json, re, sys
+
+compiled, original = [], re._compiler.compile
+re._compiler.compile = lambda pattern, flags=0: compiled.append(str(pattern)) or original(pattern, flags)
+
 from toolglot.config import load
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
 from toolglot.reading.reader import Reader, collect
@@ -247,8 +252,7 @@ from toolglot.prompting.conversation import render_as_text
 
 dialect = sys.argv[1]
 warm_up(load({"base_url": "http://127.0.0.1:1/v1", "dialect": dialect}, {}))
-compiled, original = [], re._compiler.compile
-re._compiler.compile = lambda pattern, flags=0: compiled.append(str(pattern)) or original(pattern, flags)
+compiled.clear()
 kinds = {"path": {"type": "string"}, "lines": {"type": "integer"}, "all": {"type": "boolean"}}
 tool = Tool("read", "Reads.", {"type": "object", "properties": kinds, "required": ["path"]})
 call = ToolCall("1", "read", '{"path": "a.py"}')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.rows import in_one_test
 from support.samples import random_cuts, read_events
 
 import toolglot
@@ -37,8 +38,8 @@ def read(text: str) -> toolglot.Reading:
     return collect(whole)
 
 
-@pytest.mark.parametrize("closer", CLOSERS)
-@pytest.mark.parametrize("opener", OPENERS)
+@in_one_test("closer", CLOSERS)
+@in_one_test("opener", OPENERS)
 def test_damaged_marks_leave_nothing(opener: str, closer: str) -> None:
     reading = read(f"Hello.\n{opener}\n{BODY}\n{closer}\n")
     assert [call.arguments for call in reading.calls] == ['{"path":"a.py"}']
@@ -69,8 +70,8 @@ def test_marks_in_prose_stay_text(text: str) -> None:
     assert (reading.text, reading.calls, reading.rejected) == (text, [], [])
 
 
-@pytest.mark.parametrize("form", ["%s", "```json\n%s\n```", "<tool_call>\n%s\n</tool_call>"])
-@pytest.mark.parametrize(
+@in_one_test("form", ["%s", "```json\n%s\n```", "<tool_call>\n%s\n</tool_call>"])
+@in_one_test(
     ("body", "arguments"),
     [
         ('{"name": "read_file", "arguments": {"path": "a" "limit": 3}}', '{"path":"a","limit":3}'),

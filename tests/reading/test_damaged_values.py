@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 from support.samples import random_cuts, read_events
 
 import toolglot
@@ -74,14 +75,14 @@ def envelope(arguments: str) -> str:
     return f'{{"name": "note", "arguments": {{{arguments}}}}}'
 
 
-@pytest.mark.parametrize("wrap", WRAPS)
-@pytest.mark.parametrize(("written", "arguments"), VALUES)
+@in_one_test("wrap", WRAPS)
+@in_one_test(("written", "arguments"), VALUES)
 def test_damaged_values_are_repaired(written: str, arguments: dict[str, Any], wrap: str) -> None:
     assert read_calls(wrap.replace("{}", envelope(written))) == [("note", arguments)]
 
 
-@pytest.mark.parametrize("wrap", WRAPS)
-@pytest.mark.parametrize("written", WRONG)
+@in_one_test("wrap", WRAPS)
+@in_one_test("written", WRONG)
 def test_values_that_are_unclear_make_no_call(written: str, wrap: str) -> None:
     assert read_calls(wrap.replace("{}", envelope(written))) == []
 

@@ -6,6 +6,7 @@ from itertools import product
 from time import process_time
 
 import pytest
+from support.rows import in_one_test
 
 import toolglot
 from toolglot.dialects.event_buffer import TAIL_SIZE
@@ -296,13 +297,13 @@ def test_an_intended_call_is_read_whatever_precedes_it() -> None:
     assert [text for text in generate_meant() if announces_example(text)] == []
 
 
-@pytest.mark.parametrize("text", INTRODUCTIONS)
+@in_one_test("text", INTRODUCTIONS)
 def test_examples_are_introduced(text: str) -> None:
     assert announces_example(text)
     assert announces_example(f"I can call tools. They are read from my answer.\n\n{text}")
 
 
-@pytest.mark.parametrize("text", NEITHER)
+@in_one_test("text", NEITHER)
 def test_other_texts_introduce_nothing(text: str) -> None:
     assert not announces_example(text)
 
@@ -330,9 +331,7 @@ def test_every_call_of_an_example_is_shown(way: str) -> None:
     assert (reading.calls, reading.text) == ([], text)
 
 
-@pytest.mark.parametrize(
-    "unit", ["\n", "example\n", " \n x", "for example ", "é:", "looks like: ", "-", "\n例 ", "the ", "a "]
-)
+@in_one_test("unit", ["\n", "example\n", " \n x", "for example ", "é:", "looks like: ", "-", "\n例 ", "the ", "a "])
 def test_a_look_takes_no_time(unit: str) -> None:
     for text in (unit * TAIL_SIZE, unit * TAIL_SIZE + "x:"):
         begun = process_time()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from support.fragments import SCALE
 from support.fuzz_reader import fuzz_one, loop
+from support.rows import in_one_test
 
 
-@pytest.mark.parametrize("seed", range(8))
+@in_one_test("seed", range(8))
 def test_seeded_rounds(seed: int) -> None:
     loop(rounds=250 * SCALE, seed=seed)
 

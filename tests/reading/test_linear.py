@@ -13,6 +13,7 @@ from time import process_time
 from types import FrameType
 
 import pytest
+from support.growth import assert_growth
 from support.samples import load_samples, load_tools
 
 import toolglot
@@ -127,17 +128,7 @@ def seconds(work: Callable[[str], None], text: str) -> float:
 
 
 def assert_linear(make: Callable[[int], str], work: Callable[[str], None]) -> None:
-    assert_growth(lambda size: seconds(work, make(size)), SMALL, LARGE)
-
-
-def assert_growth(measure: Callable[[int], float], small: int, large: int) -> None:
-    """Ten times as much takes about ten times as long; other work on the machine is given three more chances."""
-    quickest, slowest = measure(small), measure(large)
-    for _ in range(3):
-        if slowest <= NOISE or slowest <= LIMIT * quickest:
-            return
-        quickest, slowest = max(quickest, measure(small)), min(slowest, measure(large))
-    pytest.fail(f"{small}: {quickest:.4f} s, {large}: {slowest:.4f} s")
+    assert_growth(lambda size: seconds(work, make(size)), SMALL, LARGE, LIMIT, NOISE)
 
 
 def repeat(unit: str, head: str = "") -> Callable[[int], str]:
@@ -247,7 +238,7 @@ def test_no_mark_is_passed_without_a_look(rough: bool) -> None:
     samples = load_samples()
     for sample in samples[:: max(1, len(samples) // 300)]:
         names = tuple(tool.get("function", tool)["name"] for tool in load_tools(sample.tools))
-        marks = known._compile_marks(names, False, rough)
+        marks = known._compile_once(names, False, rough)
         for end in (*range(1, min(len(sample.text), 120)), len(sample.text)):
             text = sample.text[:end]
             for pos in range(max(0, end - 60), end):
@@ -305,7 +296,7 @@ def test_long_histories(history: Callable[[int], list[Message]]) -> None:
         return process_time() - began
 
     measure(10)
-    assert_growth(measure, 500, 5000)
+    assert_growth(measure, 500, 5000, LIMIT, NOISE)
 
 
 PROMPTS = {
@@ -340,7 +331,7 @@ def test_prompts_of_xml_clients(unit: str, head: str) -> None:
         parse_prompt.__wrapped__(text)
         return process_time() - began
 
-    assert_growth(measure, SMALL, LARGE)
+    assert_growth(measure, SMALL, LARGE, LIMIT, NOISE)
 
 
 NUMBERED = {
@@ -361,7 +352,7 @@ def test_prompts_that_name_many_things(unit: Callable[[int], str], tail: str) ->
         parse_prompt.__wrapped__(text)
         return process_time() - began
 
-    assert_growth(measure, 600, 6000)
+    assert_growth(measure, 600, 6000, LIMIT, NOISE)
 
 
 @pytest.mark.parametrize("unit", ["<list_files><path>a</path></list_files>", "<list_files>", "<path>", "<id>x</id>"])
@@ -373,7 +364,7 @@ def test_turns_of_xml_clients(unit: str) -> None:
         parse_history(messages, all_clients()["roo-3.36"], "m")
         return process_time() - began
 
-    assert_growth(measure, 500, 5000)
+    assert_growth(measure, 500, 5000, LIMIT, NOISE)
 
 
 def test_a_stream_that_is_gathered_to_a_whole_answer() -> None:
@@ -383,4 +374,4 @@ def test_a_stream_that_is_gathered_to_a_whole_answer() -> None:
         delivery.deliver([TextDelta("lorem ipsum dolor sit ")] * count)
         return process_time() - began
 
-    assert_growth(measure, 10_000, 100_000)
+    assert_growth(measure, 10_000, 100_000, LIMIT, NOISE)

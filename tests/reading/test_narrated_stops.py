@@ -14,6 +14,7 @@ from re import _parser
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 
 from toolglot.core.conversation import Message, Part, Role, Text, ToolCall, ToolResult
 from toolglot.reading import narrated_stops
@@ -58,8 +59,8 @@ def test_data_is_large_enough() -> None:
     assert len({row["text"] for row in ENDINGS}) == len(ENDINGS)
 
 
-@pytest.mark.parametrize("held_out", [False, True])
-@pytest.mark.parametrize("language", LANGUAGES)
+@in_one_test("held_out", [False, True])
+@in_one_test("language", LANGUAGES)
 def test_announcements_are_found(language: str, held_out: bool) -> None:
     texts = [row["text"] for row in ENDINGS if row["language"] == language and row["kind"] == "announcement"]
     texts = [text for text in texts if is_held_out(text) == held_out]
@@ -67,12 +68,12 @@ def test_announcements_are_found(language: str, held_out: bool) -> None:
     assert len(missed) <= 0.1 * len(texts), missed
 
 
-@pytest.mark.parametrize("kind", sorted({row["kind"] for row in ENDINGS} - {"announcement"}))
+@in_one_test("kind", sorted({row["kind"] for row in ENDINGS} - {"announcement"}))
 def test_ordinary_endings_are_no_announcements(kind: str) -> None:
     assert [row["text"] for row in ENDINGS if row["kind"] == kind and announces_action(row["text"])] == []
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "text",
     [
         ANNOUNCEMENT,
@@ -106,7 +107,7 @@ def test_forms_of_the_end(text: str) -> None:
     assert announces_action(text)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "text",
     [
         "",
@@ -150,7 +151,7 @@ def test_lone_surrogates_do_not_hide_an_announcement() -> None:
     assert announces_action(f"{ANNOUNCEMENT} \ud83d")
 
 
-@pytest.mark.parametrize("row", CONVERSATIONS, ids=lambda row: repr(row["messages"][-1:])[:60])
+@in_one_test("row", CONVERSATIONS, ids=lambda row: repr(row["messages"][-1:])[:60])
 def test_conversations_that_want_action(row: dict[str, Any]) -> None:
     assert wants_action(make_messages(row["messages"])) == row["wants"]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from gateway.test_experiment import Records, records  # noqa: F401
 from support.gateway import ASK, READ, gateway, run
+from support.rows import in_one_test
 
 import toolglot
 from toolglot.reading.reader import Reading, collect
@@ -98,7 +99,7 @@ def every_way(text: str) -> list[list[int]]:
     return [[], list(range(1, len(text))), sorted(chance.randrange(len(text)) for _ in range(4))]
 
 
-@pytest.mark.parametrize("name", sorted(MISSES))
+@in_one_test("name", sorted(MISSES))
 def test_a_near_miss_is_counted_once_and_stays_text(name: str) -> None:
     for cuts in every_way(MISSES[name]):
         received, missed = read(MISSES[name], cuts)
@@ -106,7 +107,7 @@ def test_a_near_miss_is_counted_once_and_stays_text(name: str) -> None:
         assert len(missed) == 1
 
 
-@pytest.mark.parametrize("name", sorted(NONE))
+@in_one_test("name", sorted(NONE))
 def test_what_only_looks_like_one_is_not_counted(name: str) -> None:
     for cuts in every_way(NONE[name]):
         received, missed = read(NONE[name], cuts)
@@ -116,9 +117,9 @@ def test_what_only_looks_like_one_is_not_counted(name: str) -> None:
 # -- elements of a tool with wrong parameters --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("before", ["", "Now I read it.\n\n", "Now I read it: "])
-@pytest.mark.parametrize("behind", ["", "\nDone.", " Done."])
-@pytest.mark.parametrize(
+@in_one_test("before", ["", "Now I read it.\n\n", "Now I read it: "])
+@in_one_test("behind", ["", "\nDone.", " Done."])
+@in_one_test(
     ("raw", "reason", "defects"),
     [
         ("<read_file><pth>a</pth></read_file>", "missing_argument", ["argument path", "argument pth"]),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.gateway import gateway, run
+from support.rows import in_one_test
 from support.samples import chunkings, read_events
 
 import toolglot
@@ -70,8 +71,8 @@ def test_every_pattern_is_made_of_dialects_that_are_ordinary_text_too() -> None:
     assert set(named) <= known and len(named) == len(set(named))
 
 
-@pytest.mark.parametrize("hint", HINTS)
-@pytest.mark.parametrize(("name", "text"), ROWS)
+@in_one_test("hint", HINTS)
+@in_one_test(("name", "text"), ROWS)
 def test_a_pattern_that_is_switched_off_stays_text(name: str, text: str, hint: str) -> None:
     options = SHELL | {"dialect": hint}
     (call,) = toolglot.read(text, TOOLS, **options).calls
@@ -84,7 +85,7 @@ def test_a_pattern_that_is_switched_off_stays_text(name: str, text: str, hint: s
     assert len(toolglot.read(text, TOOLS, **options | {"patterns": others}).calls) == 1
 
 
-@pytest.mark.parametrize(("name", "text"), ROWS)
+@in_one_test(("name", "text"), ROWS)
 def test_a_confidence_takes_the_place_of_that_of_the_dialects(name: str, text: str) -> None:
     options: dict[str, Any] = {"shell": ("npm",), "min_confidence": 0.9}
     (call,) = toolglot.read(text, TOOLS, **options, patterns={f"{name}_confidence": 0.97}).calls
@@ -155,7 +156,7 @@ def test_camel_case_is_read() -> None:
     assert {to_snake_case(key) for key in KEYS} == set(KEYS)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("given", "error"),
     [
         ({"json": False}, "unknown key 'json'"),

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import pytest
 from support.line import Line, sum_up
+from support.rows import in_one_test
 from support.wiring import USAGE
 
 from toolglot.core.conversation import Conversation, Message, Text, Tool
@@ -113,9 +113,9 @@ ROWS = {
 PIECE = 5
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("name", ROWS)
-@pytest.mark.parametrize(("before", "behind"), PAIRS)
+@in_one_test("stream", [False, True])
+@in_one_test("name", ROWS)
+@in_one_test(("before", "behind"), PAIRS)
 def test_what_a_model_writes(before: str, behind: str, name: str, stream: bool) -> None:
     row = ROWS[name]
     line = Line(before, behind, "text", dialect=row.dialect)
@@ -217,8 +217,8 @@ STREAMS: dict[str, tuple[list[Any], str, list[Any], str]] = {
 UNCUT = {"no reason at all", "a failure in the middle"}
 
 
-@pytest.mark.parametrize("name", STREAMS)
-@pytest.mark.parametrize("before", client_wires())
+@in_one_test("name", STREAMS)
+@in_one_test("before", client_wires())
 def test_what_a_server_streams(before: str, name: str) -> None:
     """Every call is delivered once, with its own id, and the finish reason is right."""
     chunks, text, calls, end = STREAMS[name]
@@ -238,8 +238,8 @@ def test_what_a_server_streams(before: str, name: str) -> None:
 REHEARSED = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}\n</tool_call>'
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("before", "behind"), PAIRS)
+@in_one_test("stream", [False, True])
+@in_one_test(("before", "behind"), PAIRS)
 def test_a_call_inside_of_reasoning(before: str, behind: str, stream: bool) -> None:
     """It is made if the answer ends with it, and was an example if anything follows."""
     for rest, expected in (("", [A]), ("No need.", [])):

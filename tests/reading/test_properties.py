@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.fragments import SCALE, fragments, snippets
+from support.rows import in_one_test
 from support.samples import Sample, chunkings, load_samples, load_tools, random_cuts, read_events, squeeze
 
 import toolglot
@@ -128,7 +129,7 @@ def calls_of(text: str, *, truncated: bool = False) -> list[tuple[str, str]]:
     return [(call.name, call.arguments) for call in toolglot.read(text, tools=HOME_TOOLS, truncated=truncated).calls]
 
 
-@pytest.mark.parametrize("sample", CANONICAL, ids=[sample.id for sample in CANONICAL])
+@in_one_test("sample", CANONICAL, ids=[sample.id for sample in CANONICAL])
 def test_cut_anywhere_is_never_a_complete_call(sample: Sample) -> None:
     whole = calls_of(sample.text)
     for cut in cut_points(sample):
@@ -142,7 +143,7 @@ def test_cut_anywhere_is_never_a_complete_call(sample: Sample) -> None:
 STOPPABLE = [sample for sample in CANONICAL if sample.path.stem != "nasty-closer" and sample.expected.calls]
 
 
-@pytest.mark.parametrize("sample", STOPPABLE, ids=[sample.id for sample in STOPPABLE])
+@in_one_test("sample", STOPPABLE, ids=[sample.id for sample in STOPPABLE])
 def test_cut_anywhere_never_shortens_a_value(sample: Sample) -> None:
     whole = calls_of(sample.text)
     for cut in cut_points(sample):
@@ -155,7 +156,7 @@ def test_cut_anywhere_never_shortens_a_value(sample: Sample) -> None:
             assert given == {key: wanted[key] for key in given if key in wanted}, place
 
 
-@pytest.mark.parametrize("sample", CANONICAL, ids=[sample.id for sample in CANONICAL])
+@in_one_test("sample", CANONICAL, ids=[sample.id for sample in CANONICAL])
 def test_a_cut_call_that_started_is_rejected_as_truncated(sample: Sample) -> None:
     for cut in cut_points(sample)[::4]:
         events = read_events([sample.text[:cut]], tools=HOME_TOOLS, truncated=True)
@@ -168,7 +169,7 @@ def test_a_cut_call_that_started_is_rejected_as_truncated(sample: Sample) -> Non
 # Hold-back
 
 
-@pytest.mark.parametrize("sample", CANONICAL, ids=[sample.id for sample in CANONICAL])
+@in_one_test("sample", CANONICAL, ids=[sample.id for sample in CANONICAL])
 def test_text_before_a_call_is_not_held_back(sample: Sample) -> None:
     prose = "Let me look at the house, room by room, before I say anything. " * 4
     reader = toolglot.Reader(tools=HOME_TOOLS)
@@ -190,7 +191,7 @@ def test_a_long_string_argument_is_released_as_it_comes() -> None:
         assert position - shown <= 80
 
 
-@pytest.mark.parametrize("slot", SLOTS)
+@in_one_test("slot", SLOTS)
 def test_the_beginning_of_a_slot_ends_where_the_text_ends(slot: str) -> None:
     """Any other would be waited for without end."""
     beginning = re.compile(SLOTS[slot].prefix)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.rows import in_one_test
 from support.samples import read_events
 
 import toolglot
@@ -109,7 +110,7 @@ def test_the_kind_of_content_is_part_of_a_name_that_is_offered() -> None:
     assert toolglot.read(text.replace("e_", "e"), [{"name": "other"}]).calls[0].name == "parsejson"
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("model", "dialect"),
     [
         ("qwen3-max", "roo_xml"),

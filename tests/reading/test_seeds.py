@@ -12,6 +12,7 @@ from time import process_time
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 from support.samples import chunkings, load_tools, read_events
 
 import toolglot
@@ -204,7 +205,7 @@ TYPES = tool(
 )
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("body", "arguments"),
     [
         pytest.param("<filePath>/path/to/file</filePath>", '{"filePath":"/path/to/file"}', id="string"),

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 from support.samples import random_cuts, read_events
 
 import toolglot
@@ -293,7 +294,7 @@ def read_calls(events: list[Any]) -> list[tuple[str, Any]]:
     return [(call.name, json.loads(call.arguments)) for call in collect(events).calls]
 
 
-@pytest.mark.parametrize(("text", "calls"), CALLS)
+@in_one_test(("text", "calls"), CALLS)
 def test_a_call_that_is_the_whole_answer_is_read(text: str, calls: list[tuple[str, Any]]) -> None:
     whole = read_events([text], tools=TOOLS)
     assert read_calls(whole) == calls
@@ -302,8 +303,8 @@ def test_a_call_that_is_the_whole_answer_is_read(text: str, calls: list[tuple[st
         assert read_events(random_cuts(text, seed), tools=TOOLS) == whole
 
 
-@pytest.mark.parametrize("truncated", [False, True])
-@pytest.mark.parametrize("text", TEXTS)
+@in_one_test("truncated", [False, True])
+@in_one_test("text", TEXTS)
 def test_what_only_looks_like_a_call_stays_text(text: str, truncated: bool) -> None:
     for pieces in ([text], list(text), random_cuts(text, 1)):
         reader = toolglot.Reader(TOOLS)
@@ -323,7 +324,7 @@ def test_prose_is_not_held_back_for_a_call_that_needs_the_whole_answer() -> None
     assert collect(reader.feed("\ncount(step=1) and more")).text.endswith("and more")
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("text", "introduces"),
     [
         ("", True),

@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 from support.samples import chunkings, read_events, squeeze
 
 import toolglot
@@ -52,7 +53,7 @@ HEADERS = (
 )
 
 
-@pytest.mark.parametrize(("header", "start"), [*product(HEADERS, ("", "<|start|>assistant", "assistant"))])
+@in_one_test(("header", "start"), [*product(HEADERS, ("", "<|start|>assistant", "assistant"))])
 def test_harmony_headers_in_any_order(header: str, start: str) -> None:
     if header.startswith("{start}to") and start:
         start += " "
@@ -86,7 +87,7 @@ HARMONY = [
 ]
 
 
-@pytest.mark.parametrize(("text", "calls", "answer_text", "thought"), HARMONY)
+@in_one_test(("text", "calls", "answer_text", "thought"), HARMONY)
 def test_harmony_messages(text: str, calls: list[tuple[str, Any]], answer_text: str, thought: str) -> None:
     reading = read(text)
     assert (calls_of(reading), reading.text, reading.reasoning) == (calls, answer_text, thought)
@@ -95,15 +96,15 @@ def test_harmony_messages(text: str, calls: list[tuple[str, Any]], answer_text: 
 ENVELOPE = '{"name": "read", "arguments": {"path": "a.py"}}'
 
 
-@pytest.mark.parametrize("shown", [ENVELOPE, f"[{ENVELOPE}]", f"```json\n{ENVELOPE}\n```", f"Here:\n{ENVELOPE}"])
-@pytest.mark.parametrize("constraint", ["", " <|constrain|>json"])
-@pytest.mark.parametrize("end", ["<|return|>", ""])
+@in_one_test("shown", [ENVELOPE, f"[{ENVELOPE}]", f"```json\n{ENVELOPE}\n```", f"Here:\n{ENVELOPE}"])
+@in_one_test("constraint", ["", " <|constrain|>json"])
+@in_one_test("end", ["<|return|>", ""])
 def test_json_for_the_user_is_no_call(shown: str, constraint: str, end: str) -> None:
     reading = read(f"<|start|>assistant<|channel|>final{constraint}<|message|>{shown}{end}")
     assert (reading.calls, reading.text, reading.rejected) == ([], shown, [])
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "text",
     [
         "The header to=functions.read<|channel|>commentary is documented.",
@@ -165,7 +166,7 @@ MISTRAL = f"[TOOL_CALLS]read[ARGS]{BODY}"
 WRITTEN = [HERMES, QWEN, KIMI, MISTRAL, f"<|python_tag|>{ENVELOPE}"]
 
 
-@pytest.mark.parametrize(("turn", "call"), [*product(OWN_TURNS, WRITTEN)])
+@in_one_test(("turn", "call"), [*product(OWN_TURNS, WRITTEN)])
 def test_turns_of_the_model_between_calls_mean_nothing(turn: str, call: str) -> None:
     for text in (call + turn + call, call + "\n" + turn + call, turn + call + call, "Look." + turn + call + call):
         reading = read(text)
@@ -173,7 +174,7 @@ def test_turns_of_the_model_between_calls_mean_nothing(turn: str, call: str) -> 
         assert (reading.text.strip(), reading.rejected) == ("Look." if text.startswith("Look") else "", []), text
 
 
-@pytest.mark.parametrize(("turn", "call"), [*product(FOREIGN_TURNS, WRITTEN)])
+@in_one_test(("turn", "call"), [*product(FOREIGN_TURNS, WRITTEN)])
 def test_turns_of_others_are_made_up(turn: str, call: str) -> None:
     reading = read(f"{call}\n{turn}Done.\n{call}")
     assert [name for name, _ in calls_of(reading)] == ["read"]
@@ -181,7 +182,7 @@ def test_turns_of_others_are_made_up(turn: str, call: str) -> None:
     assert reading.text.strip() == ""
 
 
-@pytest.mark.parametrize("turn", [*OWN_TURNS, *FOREIGN_TURNS])
+@in_one_test("turn", [*OWN_TURNS, *FOREIGN_TURNS])
 def test_turns_without_a_call_are_text(turn: str) -> None:
     for text in (turn, f"{turn}Hello.", f"Hello.{turn}", f"Hello. {turn} is a token.", f"A{turn}B{turn}C\n{turn}"):
         reading = read(text)
@@ -209,7 +210,7 @@ TAGGED = [
 EXPECTED = [("get_weather", {"city": "Oslo"})]
 
 
-@pytest.mark.parametrize("dialect", TAGGED, ids=lambda dialect: dialect.name)
+@in_one_test("dialect", TAGGED, ids=lambda dialect: dialect.name)
 def test_marks_of_wrappers_may_vary(dialect: Any) -> None:
     opener, rest = dialect.sample.split(">", 1)
     body, closer = rest.rsplit("<", 1) if rest.endswith(">") and "</" in rest else (rest, "")
@@ -278,7 +279,7 @@ WORDLIKE = [
 ]
 
 
-@pytest.mark.parametrize(("form", "name"), [*product(NAMED, NAMES)])
+@in_one_test(("form", "name"), [*product(NAMED, NAMES)])
 def test_names_of_any_script(form: str, name: str) -> None:
     text = form.format(name=name, escaped=json.dumps(name))
     assert calls_of(read(text, [tool(name, city="string")])) == [(name, {"city": "Oslo"})]
@@ -286,7 +287,7 @@ def test_names_of_any_script(form: str, name: str) -> None:
         assert read(text).calls == []
 
 
-@pytest.mark.parametrize(("form", "name"), [*product(WORDLIKE, NAMES[:5])])
+@in_one_test(("form", "name"), [*product(WORDLIKE, NAMES[:5])])
 def test_names_of_any_script_as_words(form: str, name: str) -> None:
     assert calls_of(read(form.format(name=name), [tool(name, city="string")])) == [(name, {"city": "Oslo"})]
 

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
+from support.rows import in_one_test
 from support.samples import DATA, chunkings, load_tools, read_events, squeeze
 
 import toolglot
@@ -29,7 +29,7 @@ def load_rows(name: str) -> list[dict[str, Any]]:
 
 ROWS = load_rows("wild.jsonl")
 LOCAL = load_rows("local-models.jsonl")
-each_row = pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+each_row = in_one_test("row", ROWS, ids=[row["id"] for row in ROWS])
 
 
 def read_row(row: dict[str, Any]) -> toolglot.Reading:
@@ -92,7 +92,7 @@ def test_wild_row(row: dict[str, Any]) -> None:
     )
 
 
-@pytest.mark.parametrize("row", [r for r in ROWS if r["verdict"] == "text"], ids=lambda row: row["id"])
+@in_one_test("row", [r for r in ROWS if r["verdict"] == "text"], ids=lambda row: row["id"])
 def test_no_call_is_invented(row: dict[str, Any]) -> None:
     calls = calls_of(read_row(row))
     assert calls == [] or calls in [right["calls"] for right in row.get("accept", ())]
@@ -111,7 +111,7 @@ def test_any_chunking_of_a_wild_row_gives_the_same_events(row: dict[str, Any]) -
         assert read_events(chunks, **options) == whole, name
 
 
-@pytest.mark.parametrize("row", LOCAL, ids=[f"{row['mode']}-{number}" for number, row in enumerate(LOCAL)])
+@in_one_test("row", LOCAL, ids=[f"{row['mode']}-{number}" for number, row in enumerate(LOCAL)])
 def test_what_small_models_wrote_is_never_lost(row: dict[str, Any]) -> None:
     tools = load_tools("errands")
     reading = toolglot.read(row["raw"], tools=tools)
@@ -128,7 +128,7 @@ def test_what_small_models_wrote_is_never_lost(row: dict[str, Any]) -> None:
 MARKED = [row for row in LOCAL if row["valid"] and "hermes" in row["mode"] and row["raw"].startswith("<tool_call>")]
 
 
-@pytest.mark.parametrize("row", MARKED, ids=[f"{row['mode']}-{number}" for number, row in enumerate(MARKED)])
+@in_one_test("row", MARKED, ids=[f"{row['mode']}-{number}" for number, row in enumerate(MARKED)])
 def test_valid_calls_of_small_models_are_read(row: dict[str, Any]) -> None:
     reading = toolglot.read(row["raw"], tools=load_tools("errands"))
     assert reading.calls

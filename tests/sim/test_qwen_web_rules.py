@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.chat_client import ChatClient, ChatReply, make_completion, make_create
+from support.rows import in_one_test
 
 from toolglot.core.errors import UsageError
 from toolglot.sim import Answer
@@ -68,7 +69,7 @@ BROKEN_COMPLETIONS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN_COMPLETIONS)
+@in_one_test("name", BROKEN_COMPLETIONS)
 def test_a_broken_completion_is_refused_with_its_error(name: str) -> None:
     changes, expected = BROKEN_COMPLETIONS[name]
 
@@ -588,7 +589,7 @@ def test_a_request_sets_options_by_model_name_and_header() -> None:
     run(test)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "options",
     [
         {"semantics": "forest"},

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support.chat_client import ChatClient, ChatReply, make_create
+from support.rows import in_one_test
 
 import toolglot
 from toolglot.core.conversation import Conversation, Message, Text, Tool
@@ -417,7 +418,7 @@ def fits(error: Mapping[str, Any], name: str) -> bool:
     return (not code or error["code"] == code) and details in error["details"]
 
 
-@pytest.mark.parametrize("name", LISTED)
+@in_one_test("name", LISTED)
 def test_an_error_comes_instead_of_an_answer_first_or_in_the_middle(name: str) -> None:
     reply = with_fault(name)
     in_stream = name == "context_length_exceeded"
@@ -499,9 +500,7 @@ def test_the_other_calls_fail_by_name() -> None:
     asyncio.run(talk(ChatSimulation(ChatSimOptions(brain=lambda _: TEXT))))
 
 
-@pytest.mark.parametrize(
-    "fault", sorted(name for name in FAULTS if not re.match("create_|models_|stop_|delete_|hang", name))
-)
+@in_one_test("fault", sorted(name for name in FAULTS if not re.match("create_|models_|stop_|delete_|hang", name)))
 def test_every_fault_leaves_a_server_that_answers(fault: str) -> None:
     async def talk(simulation: ChatSimulation) -> None:
         async with running(make_app(simulation)) as address, ChatClient(address) as client:

@@ -9,6 +9,7 @@ import pytest
 from faults.cells import exchange
 from faults.client_readers import Outcome, read_answer
 from faults.wire_data import WIRES, make_request
+from support.rows import in_one_test
 
 from toolglot.sim import SimOptions, make_app, running
 
@@ -26,8 +27,8 @@ def ask(wire: str, *, stream: bool, tools: bool = True, question: str = QUESTION
     return asyncio.run(run())
 
 
-@pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("wire", WIRES)
+@in_one_test("stream", [True, False])
+@in_one_test("wire", WIRES)
 def test_calls_and_text(wire: str, stream: bool) -> None:
     called = ask(wire, stream=stream, chunk=3)
     assert (called.end, called.calls) == ("ok", [("read", {"filePath": "a.txt"})])
@@ -37,15 +38,15 @@ def test_calls_and_text(wire: str, stream: bool) -> None:
     assert plain.text.endswith("You said: `Hello`")
 
 
-@pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("wire", WIRES)
+@in_one_test("stream", [True, False])
+@in_one_test("wire", WIRES)
 def test_refusals_have_the_form_of_the_wire(wire: str, stream: bool) -> None:
     refused = ask(wire, stream=stream, faults=("http_500",))
     assert (refused.end, refused.status) == ("error", 500)
 
 
-@pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire != "gemini"])
+@in_one_test("stream", [True, False])
+@in_one_test("wire", [wire for wire in WIRES if wire != "gemini"])
 def test_a_parser_that_fails_is_an_error(wire: str, stream: bool) -> None:
     name = "parser_500_arguments" if wire == "ollama" else "parser_500_whole"
     for seed in range(4):  # half of the streams fail behind their text

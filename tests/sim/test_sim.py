@@ -14,6 +14,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from support.rows import in_one_test
 
 import toolglot
 from toolglot.sim import (
@@ -341,7 +342,7 @@ def test_every_fault_is_either_on_the_wire_or_in_the_words() -> None:
     assert all(about for about in FAULTS.values())
 
 
-@pytest.mark.parametrize("fault", ON_THE_WIRE)
+@in_one_test("fault", ON_THE_WIRE)
 def test_a_fault_happens_on_the_wire(fault: str) -> None:
     reply = ask(SimOptions(faults=(fault,), chunk=30))
     assert ON_THE_WIRE[fault](reply), reply
@@ -371,7 +372,7 @@ def test_a_whole_answer_can_fail_as_well() -> None:
     assert whole("http_429").status == 429
 
 
-@pytest.mark.parametrize("fault", [*CALL_FAULTS, *JSON_FAULTS, *MARK_FAULTS])
+@in_one_test("fault", [*CALL_FAULTS, *JSON_FAULTS, *MARK_FAULTS])
 def test_damage_is_in_the_words(fault: str) -> None:
     dialect = "qwen3_coder" if fault in ("lost_inner_closer",) else "hermes"
     clean, damaged = ask(SimOptions(dialect=dialect)), ask(SimOptions(dialect=dialect, faults=(fault,)))
@@ -384,8 +385,8 @@ def test_damage_is_in_the_words(fault: str) -> None:
 READ_NEVERTHELESS = sorted(JSON_FAULTS.keys() | MARK_FAULTS.keys() - {"call_twice", "fenced_call"})
 
 
-@pytest.mark.parametrize("fault", READ_NEVERTHELESS)
-@pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder"])
+@in_one_test("fault", READ_NEVERTHELESS)
+@in_one_test("dialect", ["hermes", "qwen3_coder"])
 def test_damaged_calls_are_read_nevertheless(dialect: str, fault: str) -> None:
     reading = toolglot.read(ask(SimOptions(dialect=dialect, faults=(fault,))).text, [WRITE])
     assert [json.loads(call.arguments) for call in reading.calls] == [ARGUMENTS]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 
 import toolglot
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolChoice, ToolResult
@@ -57,7 +58,7 @@ def ask(question: str, tools: tuple[Tool, ...] = AGENT) -> list[tuple[str, Any]]
 # Picking and filling
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("question", "name", "arguments"),
     [
         ('write "hello world" to out.txt', "write", {"filePath": "out.txt", "content": "hello world"}),
@@ -238,7 +239,7 @@ HOUSE = (
 )
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@in_one_test("dialect", DIALECTS)
 def test_tools_are_learned_from_the_prompt(dialect: str) -> None:
     prompt = "You are kind.\n\n# Manners\n\n" + tool_prompt(HOUSE, dialect)
     write, listing = find_tools(prompt)
@@ -281,7 +282,7 @@ def test_the_prompt_of_an_xml_client_is_understood() -> None:
     assert utterance.written == "<write_to_file>\n<path>a.txt</path>\n<content>\nx\n</content>\n</write_to_file>"
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@in_one_test("dialect", DIALECTS)
 def test_the_dialect_is_learned_from_the_form(dialect: str) -> None:
     learned = detect_dialect("Say `<b>`.\n\n" + tool_prompt(HOUSE, dialect))
     assert learned == dialect or tool_prompt(HOUSE, learned) == tool_prompt(HOUSE, dialect)
@@ -293,7 +294,7 @@ def test_a_demand_is_learned_from_the_prompt() -> None:
     assert detect_choice(tool_prompt(HOUSE, "hermes", choice=ToolChoice.one("list_all"))) == "list_all"
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@in_one_test("dialect", DIALECTS)
 def test_results_told_as_text_are_known(dialect: str) -> None:
     once = write_result(dialect, "read", "line one\nline two")
     assert split_result(once) == ("", "line one\nline two")
@@ -317,8 +318,8 @@ def as_request(conversation: Conversation, dialect: str) -> dict[str, Any]:
     return {"messages": [{"role": message.role, "content": message.text} for message in spoken.messages]}
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["told the dialect", "as taught"])
-@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "shell_fence"])  # it can call no tool by name
+@in_one_test("told", [True, False], ids=["told the dialect", "as taught"])
+@in_one_test("dialect", [name for name in DIALECTS if name != "shell_fence"])  # it can call no tool by name
 def test_a_taught_model_calls_and_answers(dialect: str, told: bool) -> None:
     asked_for = (Message("system", (Text("You are kind."),)), Message("user", (Text(QUESTION),)))
     first = Conversation("sim", asked_for, (READ, WRITE, BASH))

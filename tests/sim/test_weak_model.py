@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 
 from toolglot.core.conversation import Tool
 from toolglot.core.errors import UsageError
@@ -182,7 +183,7 @@ def plan_defect(dialect: str) -> PlannedAnswer:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DEFECTS)
+@in_one_test("name", DEFECTS)
 def test_every_class_spoils_an_answer(name: str) -> None:
     dialects = [spec.name for spec in all_dialects()] if name in {*TEXT, *DRIFTS, *VAGUE} else []
     native = [NATIVE] if name in {*BOTH, *NATIVE_ONLY} else []
@@ -190,13 +191,13 @@ def test_every_class_spoils_an_answer(name: str) -> None:
     assert plans and any(is_spoiled(planned, DEFECTS[name](planned)) for planned in plans)
 
 
-@pytest.mark.parametrize("name", BOTH)
+@in_one_test("name", BOTH)
 def test_classes_of_the_call_spoil_text_too(name: str) -> None:
     planned = plan_defect("hermes")
     assert is_spoiled(planned, DEFECTS[name](planned))
 
 
-@pytest.mark.parametrize(("name", "dialect"), [(name, one) for name in DRIFTS for one in sorted(DRIFTS[name].dialects)])
+@in_one_test(("name", "dialect"), [(name, one) for name in DRIFTS for one in sorted(DRIFTS[name].dialects)])
 def test_every_drift_changes_every_dialect_it_names(name: str, dialect: str) -> None:
     written = write_text((SimCall("note", json.dumps(ARGUMENTS)),), dialect, (NOTE,))
     assert apply_drift(name, dialect, written) != written

@@ -9,6 +9,7 @@ import ast
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 from toolglot.core.error_guide import SOURCES, find_status, load_guide, show_example
 
 PACKAGE = "toolglot"
+
+
+@cache
+def parse_source(path: Path) -> ast.Module:
+    """The syntax tree of a module; it is parsed once and must not be changed."""
+    return ast.parse(path.read_text("utf-8"))
 
 
 def layers(root: Path) -> list[list[str]]:
@@ -38,7 +45,7 @@ def imported_packages(source: Path) -> dict[str, set[str]]:
 
 
 def imported_modules(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parse_source(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -66,7 +73,7 @@ def cache_table(root: Path) -> str:
     source = root / "src" / PACKAGE
     rows = ["| module | entries | characters | by data |", "|---|---|---|---|"]
     for path in sorted(source.rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
+        tree = parse_source(path)
         constants = _constants(tree) | _imported_constants(tree, source)
         bounds: dict[str, list[int]] = defaultdict(list)
         for kind, bound in _caches(tree):
@@ -109,7 +116,7 @@ def _imported_constants(tree: ast.Module, source: Path) -> dict[str, ast.expr]:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(f"{PACKAGE}."):
             path = source.joinpath(*node.module.split(".")[1:]).with_suffix(".py")
             if path.is_file():
-                theirs = _constants(ast.parse(path.read_text("utf-8")))
+                theirs = _constants(parse_source(path))
                 found |= {
                     alias.asname or alias.name: theirs[alias.name] for alias in node.names if alias.name in theirs
                 }

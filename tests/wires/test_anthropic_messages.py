@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rows import in_one_test
 
 from toolglot.core.conversation import (
     Conversation,
@@ -236,7 +237,7 @@ def test_choices(choice: object, expected: ToolChoice, parallel: bool | None) ->
     assert written == choice
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("body", "where", "words"),
     [
         (b"{", None, "not valid JSON"),
@@ -400,13 +401,13 @@ EVENTS: list[Event] = [
 ]
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 64])
-@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
+@in_one_test("size", [0, 1, 7, 64])
+@in_one_test("ends", [b"\n", b"\r\n"])
 def test_a_stream_is_read_however_it_is_cut(size: int, ends: bytes) -> None:
     assert read_whole(STREAM.replace(b"\n", ends), size) == EVENTS
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("stream", "last"),
     [
         (frames(START, *block(0, TEXT, text_delta("x")), *end()), Finished("stop", Usage(input_tokens=3, output_tokens=4, total_tokens=7))),

@@ -32,6 +32,7 @@ from support.oracle.records import (
 )
 from support.oracle.responses import responses_answer
 from support.oracle.wires import path_of, read_answer, read_request, write_answer, write_request
+from support.rows import in_one_test
 
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import ExactNumber, decode, encode
@@ -75,10 +76,10 @@ def answer(client: str, upstream: str, given: Answer, stream: bool, mode: str = 
 # -- order -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["native", "text"])
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("upstream", WIRES)
-@pytest.mark.parametrize("client", ORDERED)
+@in_one_test("mode", ["native", "text"])
+@in_one_test("stream", [False, True])
+@in_one_test("upstream", WIRES)
+@in_one_test("client", ORDERED)
 def test_text_that_was_held_back_comes_before_the_call_behind_it(
     client: str, upstream: str, stream: bool, mode: str
 ) -> None:
@@ -90,10 +91,10 @@ def test_text_that_was_held_back_comes_before_the_call_behind_it(
         ]
 
 
-@pytest.mark.parametrize("mode", ["native", "text"])
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("upstream", ORDERED)
-@pytest.mark.parametrize("client", ORDERED)
+@in_one_test("mode", ["native", "text"])
+@in_one_test("stream", [False, True])
+@in_one_test("upstream", ORDERED)
+@in_one_test("client", ORDERED)
 def test_text_that_was_held_back_comes_before_the_thought_behind_it(
     client: str, upstream: str, stream: bool, mode: str
 ) -> None:
@@ -119,8 +120,8 @@ def interleave(first: Call, second: Call) -> bytes:
     return b"".join([*created, one[0], two[0], *two[1:], *one[1:], *completed])
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("client", [wire for wire in WIRES if wire != "openai_responses"])
+@in_one_test("stream", [False, True])
+@in_one_test("client", [wire for wire in WIRES if wire != "openai_responses"])
 def test_calls_come_in_the_order_of_their_starts(client: str, stream: bool) -> None:
     first, second = CALL, Call("call_2", "read_file", '{"path":"b"}')
     raw = interleave(first, second)
@@ -148,7 +149,7 @@ def test_a_call_that_never_ends_holds_no_other_up(client: str) -> None:
 BREAKS = "a\u2028b\u2029c\x85d"
 
 
-@pytest.mark.parametrize(("client", "upstream"), OTHERS)
+@in_one_test(("client", "upstream"), OTHERS)
 def test_no_character_ends_a_line_of_a_stream(client: str, upstream: str) -> None:
     parts = (Reasoning(BREAKS), Text(BREAKS), replace(CALL, arguments=json.dumps({"path": BREAKS}, ensure_ascii=False)))
     exchange = ask(client, upstream, Request((HI,), (READ,), stream=True))
@@ -183,9 +184,9 @@ LISTED = f"[{','.join(NUMBERS)}]"
 OBJECT = '{"n":' + LISTED + ',"x":{"y":-0}}'
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("client", WIRES)
-@pytest.mark.parametrize("upstream", WIRES)
+@in_one_test("stream", [False, True])
+@in_one_test("client", WIRES)
+@in_one_test("upstream", WIRES)
 def test_numbers_keep_their_spelling(client: str, upstream: str, stream: bool) -> None:
     history = (
         HI,
@@ -222,8 +223,8 @@ def test_a_setting_must_be_a_number_that_exists() -> None:
             Line("openai_chat", "gemini").open(body, False)
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize(("client", "upstream"), [(client, upstream) for client in WIRES for upstream in WIRES])
+@in_one_test("streamed", [False, True])
+@in_one_test(("client", "upstream"), [(client, upstream) for client in WIRES for upstream in WIRES])
 def test_python_servers_write_nan(client: str, upstream: str, streamed: bool) -> None:
     """A field that is no JSON loses nothing of the answer beside it."""
     exchange = ask(client, upstream, Request((HI,), (READ,), stream=streamed))
@@ -256,8 +257,8 @@ def test_numerals_are_floats_that_know_their_text() -> None:
 # -- empty texts, apart texts, empty arguments -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("upstream", [wire for wire in WIRES if wire != "openai_chat"])
-@pytest.mark.parametrize("content", ["", [], [{"type": "text", "text": ""}], None])
+@in_one_test("upstream", [wire for wire in WIRES if wire != "openai_chat"])
+@in_one_test("content", ["", [], [{"type": "text", "text": ""}], None])
 def test_content_that_is_empty_beside_calls_invents_nothing(upstream: str, content: Json) -> None:
     calls = [{"id": "c", "type": "function", "function": {"name": "read_file", "arguments": ""}}]
     messages = [
@@ -288,7 +289,7 @@ LEVELS = {
 """What becomes of words that a wire does not have."""
 
 
-@pytest.mark.parametrize(("client", "upstream"), OTHERS)
+@in_one_test(("client", "upstream"), OTHERS)
 def test_how_much_to_think_is_carried(client: str, upstream: str) -> None:
     for word in ("none", "minimal", "low", "medium", "high", "xhigh", "max"):
         asked = Request((HI,), (READ,), effort=word)
@@ -322,8 +323,8 @@ def test_notes_name_only_what_was_not_carried() -> None:
     assert exchange.recorder.notes == ["not carried to another wire: reasoning_effort"]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("client", "upstream"), [pair for pair in OTHERS if "ollama" not in pair])
+@in_one_test("stream", [False, True])
+@in_one_test(("client", "upstream"), [pair for pair in OTHERS if "ollama" not in pair])
 def test_cached_and_reasoning_tokens_are_reported(client: str, upstream: str, stream: bool) -> None:
     usage = Usage(100, 50, 64, 20)
     assert answer(client, upstream, Answer((Text("Hi"),), usage=usage), stream).usage == usage

@@ -7,6 +7,7 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 from support.wiring import ANSWERS, PATH, USAGE, call, new_ids, read_pieces, settle
 
 from toolglot.core.conversation import (
@@ -194,7 +195,7 @@ def test_choices(config: dict[str, Any], expected: ToolChoice) -> None:
     assert asked.conversation.choice == expected
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("fields", "where", "words"),
     [
         ({"contents": 3}, "contents[0]", "content"),
@@ -295,15 +296,15 @@ def whole_calls(events: list[Event]) -> list[Event]:
     return [event for event in settle(events) if getattr(event, "index", None) not in cut]
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-@pytest.mark.parametrize("size", [0, 1, 11])
+@in_one_test("name", ANSWERS)
+@in_one_test("size", [0, 1, 11])
 def test_what_is_streamed_is_read_the_same(name: str, size: int) -> None:
     events = ANSWERS[name]
     received = read_pieces(wire.open_decoder(new_ids()), write(events), size)
     assert received == [Started("1", "qwen3-max"), *whole_calls(events)]
 
 
-@pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"error"}))
+@in_one_test("name", sorted(set(ANSWERS) - {"error"}))
 def test_what_is_written_whole_or_as_a_list_is_read_the_same(name: str) -> None:
     events = ANSWERS[name]
     writer = wire.open_encoder(ANSWERER, LISTED)
@@ -321,7 +322,7 @@ def test_a_failure_in_a_list_ends_it() -> None:
     assert wire.decode_response(listed, new_ids()).events[-1] == Failed("upstream_closed", "gone")
 
 
-@pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"error"}))
+@in_one_test("name", sorted(set(ANSWERS) - {"error"}))
 def test_every_piece_holds_a_part(name: str) -> None:
     writer = wire.open_encoder(ANSWERER, PLAIN)
     stream = writer.heartbeat() + b"".join(writer.write([event]) for event in ANSWERS[name])
@@ -414,7 +415,7 @@ def test_a_canonical_stream(size: int) -> None:
     assert again == {"promptTokenCount": 11, "candidatesTokenCount": 5, "thoughtsTokenCount": 2, "totalTokenCount": 18}
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("payload", "last"),
     [
         ([candidate({"text": "x"})], Failed("upstream_closed", "The upstream closed the connection in the middle of its answer.")),

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from support.line import Line, sum_up
+from support.rows import in_one_test
 from support.wiring import USAGE, call
 
 from toolglot.core.conversation import (
@@ -99,7 +100,7 @@ ELSEWHERE = {("gemini", "model"), *((wire, "parallel_calls") for wire in ("gemin
 """Declared fields that are not part of the body: in the path, or enforced on the response."""
 
 
-@pytest.mark.parametrize("field", CARRIED_FIELDS)
+@in_one_test("field", CARRIED_FIELDS)
 def test_every_field_is_declared_by_a_wire(field: str) -> None:
     assert field in SAMPLES, f"add a value of {field} to SAMPLES in tests/wires/test_losses.py"
     assert any(field in wire.carries for wire in all_wires().values()), (
@@ -114,8 +115,8 @@ def test_a_wire_declares_no_unknown_field(wire: str) -> None:
     assert not unknown, f"CARRIES of wires/{wire}/request_encoder.py names no field of Conversation or Sampling"
 
 
-@pytest.mark.parametrize("field", [field for field in CARRIED_FIELDS if field != "messages"])
-@pytest.mark.parametrize("wire", all_wires())
+@in_one_test("field", [field for field in CARRIED_FIELDS if field != "messages"])
+@in_one_test("wire", all_wires())
 def test_a_wire_encodes_what_it_declares(wire: str, field: str) -> None:
     plain = Conversation("m", (ASKED,), (READ, WRITE))
     if all_wires()[wire].chat:  # it refuses tools, which its prompts describe
@@ -140,7 +141,7 @@ def test_the_documents_show_what_every_wire_carries() -> None:
     assert any(table in page.read_text("utf-8") for page in DOCS), f"put this table into the docs:\n{table}"
 
 
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test(("client", "upstream"), PAIRS)
 def test_01_an_error_of_a_result(client: str, upstream: str) -> None:
     line = Line(client, upstream)
     for error in (True, False):
@@ -149,7 +150,7 @@ def test_01_an_error_of_a_result(client: str, upstream: str) -> None:
         assert (result.error, result.content) == (error, (Text("seen"),))
 
 
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test(("client", "upstream"), PAIRS)
 def test_02_an_image_of_a_result(client: str, upstream: str) -> None:
     """On the chat wire it follows in a message of the user that names the call."""
     line = Line(client, upstream)
@@ -172,7 +173,7 @@ def test_03_a_signature_of_another_vendor_is_never_sent(upstream: str) -> None:
         assert (b"Hm." in body) == (upstream == "ollama")
 
 
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test(("client", "upstream"), PAIRS)
 def test_04_ids_of_calls(client: str, upstream: str) -> None:
     """Ids that a wire does not allow are replaced, the same one always by the same, and results follow."""
     odd = "functions.read:0"
@@ -188,8 +189,8 @@ def test_04_ids_of_calls(client: str, upstream: str) -> None:
         assert all(re.fullmatch("[a-zA-Z0-9_-]+", one) for one in calls)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("client", "upstream"), [pair for pair in PAIRS if pair[0] != pair[1]])
+@in_one_test("stream", [False, True])
+@in_one_test(("client", "upstream"), [pair for pair in PAIRS if pair[0] != pair[1]])
 def test_05_names_of_tools(client: str, upstream: str, stream: bool) -> None:
     """Replaced where a wire does not allow them, and restored for the client."""
     name = "files.server/" + "very_" * 20 + "long"
@@ -202,7 +203,7 @@ def test_05_names_of_tools(client: str, upstream: str, stream: bool) -> None:
     assert calls == [(name, {"path": "a"})]
 
 
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test(("client", "upstream"), PAIRS)
 def test_06_arguments_in_one_big_piece(client: str, upstream: str) -> None:
     value = {"path": "ä\n" * 50_000}
     line = Line(client, upstream)
@@ -211,7 +212,7 @@ def test_06_arguments_in_one_big_piece(client: str, upstream: str) -> None:
     assert calls == [("read", value)]
 
 
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test(("client", "upstream"), PAIRS)
 def test_07_the_end_of_a_call(client: str, upstream: str) -> None:
     """A call that another one follows, or text, or the end of the answer, has ended; and every one is delivered whole."""
     line = Line(client, upstream)
@@ -224,7 +225,7 @@ ORDERLESS = {"openai_chat", "ollama"}
 """Wires on which text comes first and calls follow, whatever the order was."""
 
 
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test(("client", "upstream"), PAIRS)
 def test_08_text_after_a_call(client: str, upstream: str) -> None:
     """Delivered in its place; in a history it precedes the calls where a wire has only one place for text."""
     line = Line(client, upstream)
@@ -236,7 +237,7 @@ def test_08_text_after_a_call(client: str, upstream: str) -> None:
     assert kinds == (["Text", "ToolCall"] if {client, upstream} & ORDERLESS else ["ToolCall", "Text"])
 
 
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test(("client", "upstream"), PAIRS)
 def test_09_text_between_calls(client: str, upstream: str) -> None:
     answer_text = (Text("One."), ToolCall("call_1", "read", "{}"), Text("Two."), ToolCall("call_2", "read", "{}"))
     asked = turn(*answer_text)
@@ -261,7 +262,7 @@ FLAGGED = {"anthropic_messages", "gemini"}
 """Wires with a finish reason for a refusal."""
 
 
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test(("client", "upstream"), PAIRS)
 def test_10_a_refusal(client: str, upstream: str) -> None:
     """The refusal is text, and the reason is sent where a wire has one."""
     line = Line(client, upstream)
@@ -308,7 +309,7 @@ UNFINISHED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("client", "upstream"), [pair for pair in PAIRS if pair[1] in UNFINISHED])
+@in_one_test(("client", "upstream"), [pair for pair in PAIRS if pair[1] in UNFINISHED])
 def test_13_answers_that_want_to_go_on(client: str, upstream: str) -> None:
     raw, expected = UNFINISHED[upstream]
     line = Line(client, upstream)
@@ -360,7 +361,7 @@ CACHED: dict[str, bytes] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("client", "upstream"), [pair for pair in PAIRS if pair[1] in CACHED])
+@in_one_test(("client", "upstream"), [pair for pair in PAIRS if pair[1] in CACHED])
 def test_15_usage_counts_what_came_from_a_cache(client: str, upstream: str) -> None:
     line = Line(client, upstream)
     events = line.carry(line.ask(Conversation("m", (ASKED,), (READ,)), False), CACHED[upstream])
@@ -418,7 +419,7 @@ def test_18_probabilities_and_sounds_stay_with_their_wire() -> None:
 # -- and what is never lost: that an answer broke off --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test(("client", "upstream"), PAIRS)
 def test_a_stream_that_breaks_off_is_no_answer(client: str, upstream: str) -> None:
     """Wherever it ends early: complete parts are delivered, nothing else is, and the client gets an error."""
     events = [TextDelta("I read."), *call(0, "read", '{"path":"abcdefgh"}'), Finished("tool_calls", USAGE)]

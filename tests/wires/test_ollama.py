@@ -13,6 +13,7 @@ from ollama import AsyncClient, ChatResponse, Client, ResponseError
 from support.gateway import ASK, READ, gateway, run
 from support.loopback import running_loop
 from support.replay import replaying
+from support.rows import in_one_test
 
 from toolglot.core.conversation import (
     Conversation,
@@ -167,7 +168,7 @@ def test_a_request_written_again_is_the_same_request() -> None:
     assert decode(again) == asked
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("body", "where", "words"),
     [
         (b"{", None, "not valid JSON"),
@@ -233,8 +234,8 @@ EVENTS: list[Event] = [
 ]
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 64])
-@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
+@in_one_test("size", [0, 1, 7, 64])
+@in_one_test("ends", [b"\n", b"\r\n"])
 def test_a_stream_is_read_however_it_is_cut(size: int, ends: bytes) -> None:
     assert read_whole(STREAM.replace(b"\n", ends), size) == EVENTS
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support.rows import in_one_test
 
 from toolglot.core.conversation import Conversation, Image, Message, Text, ToolCall, ToolChoice, ToolResult
 from toolglot.core.errors import RequestError, ToolResultsError
@@ -171,7 +172,7 @@ def test_choices(choice: object, expected: ToolChoice) -> None:
     assert decode(ask(tools=[READ], tool_choice=choice)).conversation.choice == expected
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("body", "where", "words"),
     [
         (b"{", None, "not valid JSON"),
@@ -273,13 +274,13 @@ EVENTS: list[Event] = [
 ]
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 64])
-@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
+@in_one_test("size", [0, 1, 7, 64])
+@in_one_test("ends", [b"\n", b"\r\n"])
 def test_a_stream_is_read_however_it_is_cut(size: int, ends: bytes) -> None:
     assert read_whole(STREAM.replace(b"\n", ends), size) == EVENTS
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("chunks", "calls"),
     [
         ([call(0, "f", "{}", id="a"), call(0, "f", "{}", id="b")], [("a", "f", "{}"), ("b", "f", "{}")]),
@@ -322,8 +323,8 @@ def test_a_call_without_a_name_is_text() -> None:
     assert events[1:] == [TextDelta('{"a":1}'), Finished("tool_calls")]
 
 
-@pytest.mark.parametrize("odd", [5, True, "x", [5], {"a": 1}, "[" * 100_000 + "]" * 100_000])
-@pytest.mark.parametrize("where", ["choices", "delta", "message", "tool_calls", "function", "usage", "error"])
+@in_one_test("odd", [5, True, "x", [5], {"a": 1}, "[" * 100_000 + "]" * 100_000])
+@in_one_test("where", ["choices", "delta", "message", "tool_calls", "function", "usage", "error"])
 def test_nothing_an_upstream_sends_raises(where: str, odd: object) -> None:
     chunk = delta("stop", content="x", tool_calls=[{"function": {"name": "f"}}]) | {"usage": {}, "error": None}
     text = json.dumps(chunk | {"message": 1})
@@ -362,8 +363,8 @@ def test_a_call_that_was_whole_before_the_cut_is_complete(finish: str) -> None:
     assert events[-1] == Finished(finish)
 
 
-@pytest.mark.parametrize("finish", [None, "stop", "tool_calls", "eos"])
-@pytest.mark.parametrize("arguments", ['{"filePath":"a', '{"a":1', "{", '{"a":"two\nlines', '{"a":tru', '{"a":-'])
+@in_one_test("finish", [None, "stop", "tool_calls", "eos"])
+@in_one_test("arguments", ['{"filePath":"a', '{"a":1', "{", '{"a":"two\nlines', '{"a":tru', '{"a":-'])
 def test_a_call_without_its_end_was_cut_whatever_the_finish_reason(arguments: str, finish: str | None) -> None:
     pieces = [call(0, "f", "", id="a"), call(1, "g", "[]", id="b"), call(2, "h", arguments, id="c")]
     answer_text = [
@@ -379,7 +380,7 @@ def test_a_call_without_its_end_was_cut_whatever_the_finish_reason(arguments: st
         assert events[-1] == Finished("length")
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("arguments", "odd"),
     [
         *((received, False) for received in ("", "{}", "[]", '{"a":"\\ud83d"}', '{"a":"b\nc"}')),

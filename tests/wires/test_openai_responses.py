@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from support.rows import in_one_test
 from support.wiring import ANSWERS, PATH, USAGE, call, new_ids, read_pieces, settle
 
 from toolglot.core.conversation import (
@@ -162,7 +163,7 @@ def test_tools_of_items_belong_to_their_request_alone() -> None:
     assert [len(one.notes) for one in asked] == [0, 1, 0]
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("choice", "expected"),
     [
         ("none", ToolChoice("none")),
@@ -179,7 +180,7 @@ def test_choices(choice: object, expected: ToolChoice) -> None:
     assert decode(tools=[READ, PATCH, AGENTS], tool_choice=choice).conversation.choice == expected
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("fields", "where", "words"),
     [
         ({"input": 3}, "input", "list of items"),
@@ -295,7 +296,7 @@ def test_references_do_not_grow_past_the_limit(fields: dict[str, Any], monkeypat
     assert read.count(found[1]) <= 2
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("model", "asked"),
     [("gpt-5", True), ("openai/gpt-5.5-codex", True), ("o3-mini", True), ("gpt-6-sol", True), ("gpt-4o", False),
      ("gpt-5-chat-latest", False), ("qwen3", False), ("olmo-2", False)],
@@ -364,15 +365,15 @@ def test_a_request_is_adapted() -> None:
 # answers, written
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-@pytest.mark.parametrize("size", [0, 1, 11])
+@in_one_test("name", ANSWERS)
+@in_one_test("size", [0, 1, 11])
 def test_what_is_streamed_is_read_the_same(name: str, size: int) -> None:
     events = ANSWERS[name]
     received = read_pieces(wire.open_decoder(new_ids()), write(events), size)
     assert received == [Started("resp_1", "qwen3-max"), *settle(events)]
 
 
-@pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"error", "cut_call"}))
+@in_one_test("name", sorted(set(ANSWERS) - {"error", "cut_call"}))
 def test_what_is_written_whole_is_read_the_same(name: str) -> None:
     events = ANSWERS[name]
     encoded = wire.decode_response(wire.encode_response(events, ANSWERER, PLAIN), new_ids()).events
@@ -380,7 +381,7 @@ def test_what_is_written_whole_is_read_the_same(name: str) -> None:
     assert list(merge_deltas(encoded)) == [Started("resp_1", "qwen3-max"), *settle(events)]
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@in_one_test("name", ANSWERS)
 def test_every_item_has_all_its_stream_events(name: str) -> None:
     events = steps(write(ANSWERS[name]))
     assert [step["type"] for step in events[:2]] == ["response.created", "response.in_progress"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rows import in_one_test
 
 from toolglot.core.errors import InternalError, ToolglotError, UpstreamResponseError
 from toolglot.core.events import (
@@ -427,7 +428,7 @@ ERRORS: list[tuple[Any, int, str, ChatFault, str]] = [
     (RISK, 503, "upstream_blocked", ChatFault.BLOCKED, "900"),
     (failure("New_Thing", "Something new."), 502, "New_Thing", NONE, ""),
 ]  # fmt: skip
-ASKED_FOR_ERRORS = pytest.mark.parametrize(("body", "status", "code", "fault", "wait"), ERRORS)
+ASKED_FOR_ERRORS = in_one_test(("body", "status", "code", "fault", "wait"), ERRORS)
 
 
 def check(error: ToolglotError | None, status: int, code: str, fault: ChatFault, wait: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.rows import in_one_test
 
 from toolglot.config import Upstream
 from toolglot.core.conversation import (
@@ -160,7 +161,7 @@ def test_the_dialects_of_this_upstream() -> None:
     assert not {"hermes", "qwen3_coder", "glm45", "shell_fence", "python_call"} & set(TAKEN)
 
 
-@pytest.mark.parametrize("dialect", TAKEN)
+@in_one_test("dialect", TAKEN)
 def test_a_prompt_never_writes_the_intercepted_mark(dialect: str) -> None:
     """Tools, past calls and results; values that not every dialect can write."""
     chance = Random(dialect)

@@ -12,6 +12,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from support.rows import in_one_test
 
 from toolglot.core.conversation import Conversation, Message, Sampling, Text
 from toolglot.core.errors import UpstreamResponseError
@@ -139,8 +140,8 @@ HARMLESS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("chunk", [1, 5, 400])
-@pytest.mark.parametrize("fault", ["", *HARMLESS])
+@in_one_test("chunk", [1, 5, 400])
+@in_one_test("fault", ["", *HARMLESS])
 def test_an_answer_is_read_whatever_the_form_of_the_stream(fault: str, chunk: int) -> None:
     events = read(faults=(fault,) if fault else (), chunk=chunk)
     assert isinstance(events[0], Started) and events[0].id
@@ -150,8 +151,8 @@ def test_an_answer_is_read_whatever_the_form_of_the_stream(fault: str, chunk: in
     assert (last.usage is None) == (fault == "no_usage")
 
 
-@pytest.mark.parametrize("fault", ["", "cumulative", "no_phase", "no_blank_lines", "done", "finish_reason"])
-@pytest.mark.parametrize("chunk", [1, 4, 400])
+@in_one_test("fault", ["", "cumulative", "no_phase", "no_blank_lines", "done", "finish_reason"])
+@in_one_test("chunk", [1, 4, 400])
 def test_intercepted_calls_are_calls(fault: str, chunk: int) -> None:
     events = read(NATIVE, faults=(fault,) if fault else (), chunk=chunk)
     arguments = [event.fragment for event in events if isinstance(event, CallArguments)]
@@ -215,7 +216,7 @@ def describe(failed: Failed) -> UpstreamResponseError:
     return UpstreamResponseError(failed.message, 502, failed.kind)
 
 
-@pytest.mark.parametrize("name", MEANINGS)
+@in_one_test("name", MEANINGS)
 def test_an_error_of_a_completion(name: str) -> None:
     forms = [name] if name in PAGES else [name, f"{name}_first", f"{name}_mid"]
     if name in ERRORS and ERRORS[name].status != 200:
@@ -235,7 +236,7 @@ def test_an_error_of_a_completion(name: str) -> None:
         simulate(test, faults=(fault,))
 
 
-@pytest.mark.parametrize("name", MEANINGS)
+@in_one_test("name", MEANINGS)
 def test_an_error_when_a_chat_is_made(name: str) -> None:
     async def test(client: Client) -> None:
         with pytest.raises(UpstreamResponseError) as caught:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-import pytest
+from support.rows import in_one_test
 
 from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool
 from toolglot.wires import all_wires, client_wires
@@ -104,7 +104,7 @@ def find(body: Any, place: str) -> Any:
     return body
 
 
-@pytest.mark.parametrize(("field", "wire"), CASES)
+@in_one_test(("field", "wire"), CASES)
 def test_each_wire_carries_the_field_or_declares_that_it_does_not(field: str, wire: str) -> None:
     folder = f"src/toolglot/wires/{wire}"
     assert field in VALUES, f"{field} is new: give it a value in VALUES of {__file__}"

@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any
 
-import pytest
 from support.gateway import Gate, gateway, run
 from support.replay import ANSWERS, SEEN, replaying
+from support.rows import in_one_test
 
 from toolglot.core.conversation import Conversation, Image, Message, Sampling, Text, Tool, ToolCall, ToolResult
 from toolglot.core.events import (
@@ -85,8 +85,8 @@ def sum_up(events: list[Event]) -> dict[str, Any]:
     return payload
 
 
-@pytest.mark.parametrize("behind", client_wires())
-@pytest.mark.parametrize("before", client_wires())
+@in_one_test("behind", client_wires())
+@in_one_test("before", client_wires())
 def test_answers_arrive(before: str, behind: str) -> None:
     async def compare() -> None:
         app = replaying(all_wires()[behind])
@@ -106,9 +106,9 @@ def test_answers_arrive(before: str, behind: str) -> None:
     run(compare)
 
 
-@pytest.mark.parametrize("mode", ["text", "native"])
-@pytest.mark.parametrize("behind", client_wires())
-@pytest.mark.parametrize("before", client_wires())
+@in_one_test("mode", ["text", "native"])
+@in_one_test("behind", client_wires())
+@in_one_test("before", client_wires())
 def test_calls_that_are_written_as_text_arrive_as_calls(before: str, behind: str, mode: str) -> None:
     async def compare() -> None:
         app = replaying(all_wires()[behind])
@@ -129,8 +129,8 @@ def test_calls_that_are_written_as_text_arrive_as_calls(before: str, behind: str
     run(compare)
 
 
-@pytest.mark.parametrize("behind", client_wires())
-@pytest.mark.parametrize("before", client_wires())
+@in_one_test("behind", client_wires())
+@in_one_test("before", client_wires())
 def test_questions_arrive(before: str, behind: str) -> None:
     async def compare() -> None:
         app = replaying(all_wires()[behind])

@@ -11,7 +11,6 @@ import os
 from functools import cache
 from random import Random
 
-import pytest
 from support.line import Line
 from support.oracle.records import (
     ORDERED,
@@ -33,6 +32,7 @@ from support.oracle.records import (
 )
 from support.oracle.talks import make_answer, make_request
 from support.oracle.wires import path_of, read_answer, read_request, write_answer, write_request
+from support.rows import in_one_test
 
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.response_pipeline import reply
@@ -58,8 +58,8 @@ def carry(exchange: Exchange, raw: bytes, rng: Random) -> bytes:
     return b"".join([*out, stream.close()])
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test("stream", [False, True])
+@in_one_test(("client", "upstream"), PAIRS)
 def test_all_that_both_wires_can_express_arrives(client: str, upstream: str, stream: bool) -> None:
     line = line_of(client, upstream)
     for seed in range(TALKS):

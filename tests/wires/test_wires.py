@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from support.error_texts import what_failed
 from support.line import open_exchange, path_of
+from support.rows import in_one_test
 from support.wiring import ANSWERS, new_ids
 
 from toolglot import wires
@@ -110,8 +111,8 @@ def view_request(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test("stream", [False, True])
+@in_one_test(("client", "upstream"), PAIRS)
 def test_a_request_arrives(client: str, upstream: str, stream: bool) -> None:
     exchange = exchange_between(client, upstream, ASKED, stream)
     seen = all_wires()[upstream].decode_request(exchange.upstream_body, path_of(upstream, stream))
@@ -162,8 +163,8 @@ def answer_of(upstream: str, name: str, stream: bool) -> bytes:
     return b"".join(writer.write([event]) for event in ANSWERS[name])
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test("name", ANSWERS)
+@in_one_test(("client", "upstream"), PAIRS)
 def test_a_streamed_answer_comes_back(client: str, upstream: str, name: str) -> None:
     asked = Conversation("m", ASKED.messages, ASKED.tools)
     stream = open_stream(exchange_between(client, upstream, asked, True))
@@ -174,8 +175,8 @@ def test_a_streamed_answer_comes_back(client: str, upstream: str, name: str) -> 
     check_answer(view_answer([*events, *reader.close()]), name, client, upstream)
 
 
-@pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"error", "cut_call"}))
-@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+@in_one_test("name", sorted(set(ANSWERS) - {"error", "cut_call"}))
+@in_one_test(("client", "upstream"), PAIRS)
 def test_a_whole_answer_comes_back(client: str, upstream: str, name: str) -> None:
     asked = Conversation("m", ASKED.messages, ASKED.tools)
     body = reply(exchange_between(client, upstream, asked, False), answer_of(upstream, name, False))

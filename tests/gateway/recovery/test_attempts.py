@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from support.line import Line, sum_up
+from support.rows import in_one_test
 
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult, Tools
 from toolglot.core.errors import ToolglotError, UpstreamError
@@ -91,8 +92,8 @@ BROKEN_TEXTS = {
 }
 
 
-@pytest.mark.parametrize("text", BROKEN_TEXTS.values(), ids=BROKEN_TEXTS)
-@pytest.mark.parametrize(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@in_one_test("text", BROKEN_TEXTS.values(), ids=BROKEN_TEXTS)
+@in_one_test(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 @STREAMED
 def test_a_defective_text_call_is_written_again(client: str, upstream: str, text: str, streamed: bool) -> None:
     line, exchange = ask(client, upstream, "text", streamed)
@@ -110,8 +111,8 @@ def test_a_defective_text_call_is_written_again(client: str, upstream: str, text
     assert not exchange.recorder.error
 
 
-@pytest.mark.parametrize("arguments", ['{"path": "a.txt"}', '{"path": "a.txt", "content": ["x"]}', "{}"])
-@pytest.mark.parametrize(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@in_one_test("arguments", ['{"path": "a.txt"}', '{"path": "a.txt", "content": ["x"]}', "{}"])
+@in_one_test(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 @STREAMED
 def test_defective_native_arguments_are_written_again(
     client: str, upstream: str, arguments: str, streamed: bool
@@ -147,8 +148,8 @@ def test_words_replace_a_call_of_an_unknown_tool(streamed: bool) -> None:
     assert len(requests) == 1
 
 
-@pytest.mark.parametrize("mode", ["text", "native"])
-@pytest.mark.parametrize(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@in_one_test("mode", ["text", "native"])
+@in_one_test(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 @STREAMED
 def test_a_narrated_stop_is_followed_by_the_call(client: str, upstream: str, mode: str, streamed: bool) -> None:
     line, exchange = ask(client, upstream, mode, streamed, AFTER_RESULT)
@@ -168,8 +169,8 @@ def test_a_narrated_stop_stands_if_words_follow(streamed: bool) -> None:
     assert len(requests) == 1
 
 
-@pytest.mark.parametrize("mode", ["text", "native"])
-@pytest.mark.parametrize(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@in_one_test("mode", ["text", "native"])
+@in_one_test(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 @STREAMED
 def test_an_empty_answer_is_asked_again(client: str, upstream: str, mode: str, streamed: bool) -> None:
     line, exchange = ask(client, upstream, mode, streamed)
@@ -180,7 +181,7 @@ def test_an_empty_answer_is_asked_again(client: str, upstream: str, mode: str, s
     assert not exchange.recorder.error
 
 
-@pytest.mark.parametrize(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@in_one_test(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 @STREAMED
 def test_a_model_that_stays_silent_behind_a_result_ends_the_turn(client: str, upstream: str, streamed: bool) -> None:
     line, exchange = ask(client, upstream, "native", streamed, AFTER_RESULT)
@@ -240,7 +241,7 @@ def test_a_call_that_the_client_has_is_not_sent_twice() -> None:
 
 
 @STREAMED
-@pytest.mark.parametrize("client", WIRES)
+@in_one_test("client", WIRES)
 def test_ids_of_all_attempts_differ(client: str, streamed: bool) -> None:
     read: list[Event] = [CallStarted(0, "call_0", "read_file"), CallArguments(0, '{"path":"b"}'), CallEnded(0)]
     line, exchange = ask(client, "openai_chat", "native", streamed, parallel_calls=True, recovery_hold_calls="always")
@@ -386,8 +387,8 @@ def test_the_steps_end_with_one_tool_and_another_dialect(streamed: bool) -> None
 # -- answers that were cut ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("overlap", [0, 12])
-@pytest.mark.parametrize(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@in_one_test("overlap", [0, 12])
+@in_one_test(("client", "upstream"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 @STREAMED
 def test_a_cut_call_is_continued_if_the_settings_say_so(
     client: str, upstream: str, streamed: bool, overlap: int
@@ -413,8 +414,8 @@ def test_a_call_that_stays_cut_is_never_made(streamed: bool) -> None:
     assert len(requests) == 1
 
 
-@pytest.mark.parametrize("client", WIRES)
-@pytest.mark.parametrize("mode", ["text", "native"])
+@in_one_test("client", WIRES)
+@in_one_test("mode", ["text", "native"])
 def test_a_broken_connection_is_an_error_and_not_a_defect(client: str, mode: str) -> None:
     """The client gets the error at once, in the middle of a call too; the model did nothing wrong."""
     line, exchange = ask(client, "openai_chat", mode, True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.line import Line
+from support.rows import in_one_test
 from support.strict_history import check_request
 
 from toolglot.clients.edit_failures import (
@@ -48,7 +49,7 @@ WRONG = "def run(name):\n    path = os.path.join('a', name)\n    return open(pat
 # -- what clients write ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "text",
     [
         "<tool_use_error>String to replace not found in file.\nString: x</tool_use_error>",
@@ -76,7 +77,7 @@ SEARCH = "<<<<<<< SEARCH\n:start_line:4\n-------\ndef a():\n  pass\n=======\ndef
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@ def a():\n x\n-y\n+z\n\n w\n*** End Patch"
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("arguments", "edit"),
     [
         ({"file_path": "a", "old_string": "x", "new_string": "y"}, Edit("a", ("x",), ("y",))),
@@ -98,7 +99,7 @@ def test_edits_of_clients(arguments: dict[str, Any], edit: Edit | None) -> None:
     assert read_edit(arguments) == edit
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("listing", "text"),
     [
         ("     1→a\n     2→  b\n     3→", "a\n  b\n"),
@@ -161,7 +162,7 @@ def test_one_similar_line_is_enough() -> None:
     assert SHOWN[4] in hint
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "turns",
     [
         [turn("Edit", {"file_path": "/w/a.py", "old_string": WRONG}, FAILED)],
@@ -232,8 +233,8 @@ CONVERSATION = Conversation(
 HINT = "nearest to it, exactly as last seen"
 
 
-@pytest.mark.parametrize("upstream", ["openai_chat", "anthropic_messages", "gemini", "openai_responses", "ollama"])
-@pytest.mark.parametrize("mode", ["native", "text"])
+@in_one_test("upstream", ["openai_chat", "anthropic_messages", "gemini", "openai_responses", "ollama"])
+@in_one_test("mode", ["native", "text"])
 def test_the_hint_is_part_of_the_request(upstream: str, mode: str) -> None:
     exchange = Line("anthropic_messages", upstream, mode, recovery_edit_hints="true").ask(CONVERSATION, False)
     assert exchange.upstream_body.decode().count(HINT) == 1

@@ -6,7 +6,7 @@ import json
 from random import Random
 from typing import Any
 
-import pytest
+from support.rows import in_one_test
 
 from toolglot.gateway.recovery.extension import extend_arguments
 
@@ -20,7 +20,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_one_test("seed", range(20))
 def test_every_beginning_is_continued_or_refused(seed: int) -> None:
     random = Random(seed)
     keys = list(WHOLE)
@@ -32,7 +32,7 @@ def test_every_beginning_is_continued_or_refused(seed: int) -> None:
         assert rest is not None and json.loads(sent[:end] + rest) == WHOLE, sent[:end]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_one_test("seed", range(20))
 def test_another_spelling_never_gives_another_value(seed: int) -> None:
     random = Random(seed)
     corrected = json.dumps(WHOLE, ensure_ascii=random.random() < 0.5, indent=random.choice((None, 1)))
@@ -42,7 +42,7 @@ def test_another_spelling_never_gives_another_value(seed: int) -> None:
         assert rest is None or json.loads(sent[:end] + rest) == WHOLE
 
 
-@pytest.mark.parametrize("seed", range(20))
+@in_one_test("seed", range(20))
 def test_other_values_never_give_anything_but_the_corrected_call(seed: int) -> None:
     random = Random(seed)
     values = ["", "a", "ab", 'a"', "a\\", "\u00e9", "{}", 1, 12, -1, None, True, [], [1], {"a": "b"}]
@@ -55,7 +55,7 @@ def test_other_values_never_give_anything_but_the_corrected_call(seed: int) -> N
             assert rest is None or json.loads(part + rest) == meant, part
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("sent", "corrected"),
     [
         ('{"path":"b"', '{"path":"a"}'),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.line import Line
+from support.rows import in_one_test
 from support.strict_history import check_arguments, check_chat, check_request
 
 from toolglot.core.conversation import Conversation, Message, Part, Text, Tool, ToolCall, ToolResult
@@ -51,7 +52,7 @@ MISSING = Message("tool", (ToolResult("a", "read", (Text(UNANSWERED),), True),))
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("written", "healed"),
     [
         ('{ "a" : 1 }', '{ "a" : 1 }'),
@@ -294,8 +295,8 @@ def line_of(client: str, upstream: str) -> Line:
     return Line(client, upstream)
 
 
-@pytest.mark.parametrize("upstream", UPSTREAMS)
-@pytest.mark.parametrize("client", ["openai_chat", "openai_responses"])
+@in_one_test("upstream", UPSTREAMS)
+@in_one_test("client", ["openai_chat", "openai_responses"])
 def test_broken_histories_satisfy_strict_upstreams(client: str, upstream: str) -> None:
     for seed in range(HISTORIES):
         messages = make_history(Random(f"{client}{upstream}{seed}"), healthy=False)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.line import Line
+from support.rows import in_one_test
 from support.strict_history import check_request
 from support.xmlprompts import write_roo
 
@@ -97,8 +98,8 @@ def ask(line: Line, messages: list[Message]) -> Any:
     return line.ask(Conversation("m", tuple(messages), TOOLS), False)
 
 
-@pytest.mark.parametrize("upstream", ["openai_chat", "anthropic_messages", "gemini", "openai_responses", "ollama"])
-@pytest.mark.parametrize("mode", ["native", "text"])
+@in_one_test("upstream", ["openai_chat", "anthropic_messages", "gemini", "openai_responses", "ollama"])
+@in_one_test("mode", ["native", "text"])
 def test_the_model_gets_a_note_in_the_next_request(upstream: str, mode: str) -> None:
     line = Line("openai_chat", upstream, mode)
     assert NOTE not in ask(line, repeat(2)).upstream_body.decode()

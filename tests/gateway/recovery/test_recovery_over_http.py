@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 from support.chat_lab import Client, Lab
 from support.gateway import ASK, READ, gateway, run
+from support.rows import in_one_test
 from support.xmlprompts import write_roo
 
 from toolglot.sim.answer import Answer
@@ -188,8 +189,8 @@ def test_the_fallback_model_is_asked_last(stream: bool) -> None:
     run(test)
 
 
-@pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize(
+@in_one_test("stream", [True, False])
+@in_one_test(
     ("message", "asked"),
     [
         (f"Failed to parse input at pos 3: {CALL}", 1),

@@ -230,35 +230,3 @@ def test_the_programs_of_the_usage_guide(shell: Shell) -> None:
             for command in split_commands(block.text):
                 shell.run(command)
     assert programs == 3
-
-
-HEADINGS = (
-    "## How it works",
-    "### Request flow",
-    "### Response flow",
-    "## Configuration",
-    "### Environment variables",
-    "### Feature flags",
-    "### A basic call",
-    "### Streaming",
-    "### The full cycle",
-    "## Supported tools",
-    "### Tool calls are not generated",
-    "### Tool calls are not parsed",
-    "### Tool results do not work",
-    "## Best practices",
-    "## Performance",
-    "## Limitations",
-    "## Migration",
-    "## Further reading",
-)
-
-
-def test_the_usage_guide_is_complete() -> None:
-    """Every heading that a usage guide of tool calling was asked for, and the tools that are known without being offered."""
-    from toolglot.config.settings import USUAL_TOOLS
-
-    text = GUIDE.read_text("utf-8")
-    assert [heading for heading in HEADINGS if f"\n{heading}\n" not in text] == []
-    listed = text.partition("## Supported tools")[2].partition("\n## ")[0]
-    assert set(re.findall(r"`(\w+)`", listed.partition("- ")[2].partition("\n\n")[0])) == set(USUAL_TOOLS)
