@@ -48,6 +48,28 @@ print(json.dumps(found))
 """
 
 
+LINES = """
+from toolglot.dialects.codecs.named_call import NamedCall
+from toolglot.dialects.spec import CallSyntax, Dialect
+
+LINES = Dialect(
+    "at_call",
+    CallSyntax(("@@call {name} @@ {before_object}",), NamedCall(), ("@@end",)),
+    sample='@@call get_weather @@ {"city": "Oslo"} @@end',
+)
+"""
+
+QUOTE = """
+import json
+import toolglot
+tool = {"name": "query_db", "parameters": {"type": "object", "properties": {"sql": {"type": "string"}}}}
+call = '@@call query_db @@ {"sql": "SELECT 1"} @@end'
+text = f"I look at the table.\\n{call}"
+names = [call.name for call in toolglot.read(text, [tool]).calls]
+print(json.dumps([names, len(toolglot.read(text, [tool], quoted=[f"> {call}"]).calls)]))
+"""
+
+
 def install(folder: Path, package: str, module: str, *points: str, group: str = "toolglot.dialects") -> None:
     """Write a package as an installer does."""
     (folder / f"{package}.py").write_text(module, "utf-8")
@@ -57,9 +79,9 @@ def install(folder: Path, package: str, module: str, *points: str, group: str = 
     (metadata / "entry_points.txt").write_text("\n".join([f"[{group}]", *points, ""]), "utf-8")
 
 
-def use(folder: Path) -> tuple[dict[str, Any], str]:
+def use(folder: Path, script: str = USE) -> tuple[Any, str]:
     """What a process finds with the packages of a folder, and what it prints as warnings."""
-    command = [sys.executable, "-c", USE]
+    command = [sys.executable, "-c", script]
     ended = subprocess.run(
         command, env={"PYTHONPATH": str(folder)}, cwd=folder, capture_output=True, text=True, check=False
     )
@@ -76,6 +98,13 @@ def test_a_dialect_of_a_package_is_read_written_and_taught(tmp_path: Path) -> No
         ["query_db", '{"sql":"a <== b"}', "arrow_call"]
     ]
     assert found["taught"] and found["hermes"] and not warnings
+
+
+def test_quoted_calls_in_a_dialect_of_a_package_are_recognised(tmp_path: Path) -> None:
+    """Nothing in its calls looks like one in a dialect of toolglot, except the opening mark."""
+    install(tmp_path, "lines", LINES, "lines = lines:LINES")
+    found, warnings = use(tmp_path, QUOTE)
+    assert found == [["query_db"], 0] and not warnings
 
 
 def test_without_plugins_nothing_is_imported_for_them(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from toolglot.core.events import Reason, ReasoningDelta, Span, merge_deltas
 from toolglot.core.options import Options
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
 from toolglot.core.schema.toolset import compile_tools
+from toolglot.reading.plugins import list_call_marks
 from toolglot.reading.reader import ParsedCall, Reader, Reading, RejectedCall, collect
 
 PROSE: Final = "prose"
@@ -62,7 +63,7 @@ def read_text(
     if len(text) > MAX_READ:
         return TextReading([Segment(PROSE, text)], [], [], [])
     compiled = compile_tools(tuple(tools), options.supported_tools)
-    quotations = find_quotations(list_quotable(messages), compiled.names, bool(options.shell))
+    quotations = find_quotations(list_quotable(messages), compiled.names, bool(options.shell), list_call_marks())
 
     def read(given: Quotations) -> tuple[Reading, Reader]:
         numbers = count(1)

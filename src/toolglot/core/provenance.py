@@ -185,14 +185,17 @@ def list_quotable(messages: Iterable[Message]) -> Iterator[str]:
                     yield "".join([part.text for part in result.content if isinstance(part, Text)])
 
 
-def find_quotations(texts: Iterable[str], names: Iterable[str], shell: bool = False) -> Quotations:
+def find_quotations(
+    texts: Iterable[str], names: Iterable[str], shell: bool = False, marks: tuple[str, ...] = ()
+) -> Quotations:
     """Find the texts with call markup that an answer may quote.
 
     Parameters: ``texts``: whole tool results and user messages of a conversation; ``names``: the tools that may be
-    called; ``shell``: whether commands in shell fences count as calls.
+    called; ``shell``: whether commands in shell fences count as calls; ``marks``: further substrings, in lower case,
+    of texts with call markup.
     Returns: the texts with call markup, in normal form.
     """
-    search = _search_for(tuple(names), shell)
+    search = _search_for(tuple(names), shell, marks)
     kept = dict.fromkeys(filter(None, map(search.look, filter(None, texts))))
     return Quotations(kept) if kept else NO_QUOTATIONS
 
@@ -200,10 +203,10 @@ def find_quotations(texts: Iterable[str], names: Iterable[str], shell: bool = Fa
 class _Search:
     """Searches texts for call markup of certain tools. Plain substring search is the fastest by far."""
 
-    def __init__(self, names: tuple[str, ...], shell: bool) -> None:
+    def __init__(self, names: tuple[str, ...], shell: bool, marks: tuple[str, ...]) -> None:
         self.names = names
-        self.marks = (*_MARKS, *_SHELL_FENCES) if shell else _MARKS
-        self.key = hash((names, shell))
+        self.marks = (*_MARKS, *(_SHELL_FENCES if shell else ()), *marks)
+        self.key = hash((names, shell, marks))
 
     def look(self, text: str) -> str:
         """Return the normal form of a text with markup, "" for a text without."""

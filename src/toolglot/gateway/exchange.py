@@ -47,6 +47,7 @@ from toolglot.gateway.sessions.recognition import recognise
 from toolglot.gateway.sessions.turns import ChatTurn, SessionTurn
 from toolglot.gateway.telemetry.log import RequestRecorder, redact
 from toolglot.prompting.conversation import PromptedConversation
+from toolglot.reading.plugins import list_call_marks
 from toolglot.reading.reader import Reader
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, Wire
@@ -463,7 +464,7 @@ def _find_quotations(exchange: Exchange, conversation: Conversation) -> Quotatio
     if session is not None and session.prompt_at is not None:  # its prompt teaches calls and is not quoted
         messages = (*messages[: session.prompt_at[0]], *messages[session.prompt_at[0] + 1 :])
     names = (*[tool.name for tool in exchange.tools], *exchange.route.supported)
-    return find_quotations(list_quotable(messages), names, bool(exchange.settings.reading.shell))
+    return find_quotations(list_quotable(messages), names, bool(exchange.settings.reading.shell), list_call_marks())
 
 
 def _prepare_recovery(exchange: Exchange, conversation: Conversation) -> Recovery | None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event
 from toolglot.core.options import Options
+from toolglot.core.provenance import find_quotations
 from toolglot.core.schema.toolset import compile_declared
 from toolglot.dialects.mark_templates import SLOTS, TOKEN, template_regex
 from toolglot.dialects.partial_call import AnswerState
@@ -67,6 +68,25 @@ def known_dialects() -> tuple[Dialect, ...]:
     """Return all dialects: those of toolglot, followed by those of other packages that are installed."""
     built_in = all_dialects()
     return (*built_in, *load_plugins(built_in)) if _has_plugins(sys.path) else built_in
+
+
+@cache
+def list_call_marks() -> tuple[str, ...]:
+    """Return substrings, in lower case, of calls in dialects that ``core.provenance`` does not recognise by itself."""
+    return tuple(dict.fromkeys(mark for dialect in known_dialects() for mark in _find_call_marks(dialect)))
+
+
+def _find_call_marks(dialect: Dialect) -> list[str]:
+    """The longest word of each opening mark, if a quoted call of the dialect is not recognised otherwise."""
+    if find_quotations((dialect.sample,), (_SAMPLE_CALL[0],)):
+        return []
+    marks = [TOKEN.sub(_read_token, mark).lower().split() for call in dialect.calls for mark in call.header]
+    return [max(words, key=len) for words in marks if words]
+
+
+def _read_token(token: re.Match[str]) -> str:
+    """A part of a mark as it is written; a slot separates words."""
+    return " " if token[1] else {"{{": "{", "}}": "}"}.get(token[0], token[0])
 
 
 def load_plugins(known: Sequence[Dialect]) -> Iterator[Dialect]:

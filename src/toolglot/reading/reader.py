@@ -31,7 +31,7 @@ from toolglot.core.schema.toolset import CompiledTools, compile_declared
 from toolglot.dialects.partial_call import AnswerState
 from toolglot.reading.dialect_index import DialectIndex
 from toolglot.reading.missed_calls import ends_with_call
-from toolglot.reading.plugins import known_dialects
+from toolglot.reading.plugins import known_dialects, list_call_marks
 from toolglot.reading.state_machine import StateMachine
 
 
@@ -97,7 +97,7 @@ class Reader:
             raise UsageError(f"new_id is {new_id!r}; it must be a function that returns an id")
         numbers = count(1)
         compiled = tools if isinstance(tools, CompiledTools) else compile_declared(tools, options.supported_tools)
-        found = find_quotations(check_names(quoted, "quoted"), compiled.names, bool(options.shell))
+        found = find_quotations(check_names(quoted, "quoted"), compiled.names, bool(options.shell), list_call_marks())
         self._start(compiled, dialect, options, new_id or (lambda: f"call_{next(numbers)}"), found)
 
     @classmethod

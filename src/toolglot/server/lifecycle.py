@@ -29,6 +29,7 @@ from toolglot.gateway.telemetry.record_writer import RecordWriter
 from toolglot.gateway.telemetry.worker_metrics import WorkerMetrics
 from toolglot.prompting.conversation import render_as_text
 from toolglot.reading.narrated_stops import compile_phrases
+from toolglot.reading.plugins import list_call_marks
 from toolglot.reading.reader import Reader
 from toolglot.server.app import Gateway
 from toolglot.server.listener import Listener
@@ -183,7 +184,7 @@ def warm_dialect(dialect: str) -> None:
         Message("tool", (ToolResult("1", tool.name, (Text("Hello <b> {}\n"),)),)),
     )
     conversation = Conversation("", messages, (tool,))
-    find_quotations(list_quotable(messages), (tool.name,))
+    find_quotations(list_quotable(messages), (tool.name,), marks=list_call_marks())
     written = render_as_text(conversation, dialect).conversation.messages[-2].text
     reader = Reader(compile_tools((tool,), ()), options=Options(parallel=False))
     for piece in ("Hello\n", *written):
