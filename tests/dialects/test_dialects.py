@@ -68,7 +68,15 @@ def test_canonical_sample_needs_no_repair(sample: Sample) -> None:
 
 @pytest.mark.parametrize("dialect", toolglot.list_dialects(), ids=lambda dialect: dialect.name)
 def test_dialect_has_samples_of_its_own(dialect: toolglot.Dialect) -> None:
-    assert list((DIALECTS / dialect.name).glob("*.md")), f"write samples in tests/data/dialects/{dialect.name}/"
+    folder = f"tests/data/dialects/{dialect.name}/"
+    assert list((DIALECTS / dialect.name).glob("*.md")), f"write samples in {folder}"
+    canonical = [sample for sample in SAMPLES if sample.canonical and sample.dialect == dialect.name]
+    read = [
+        call
+        for sample in canonical
+        for call in toolglot.read(sample.text, tools=load_tools(sample.tools), **sample.options).calls
+    ]
+    assert read, f"no canonical sample in {folder} is read as a call: see '### Rejected' in it"
 
 
 @in_one_test("folder", sorted(path.name for path in DIALECTS.iterdir()))

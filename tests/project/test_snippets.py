@@ -210,10 +210,13 @@ def test_the_page_of_an_upstream_names_its_rules(page: Path) -> None:
 
 
 def test_pictures_have_the_right_number_of_dialects() -> None:
-    count = len(all_dialects())
-    assert f"of {count} dialects" in (ROOT / "docs/data-path.svg").read_text("utf-8")
-    assert f"in {count} dialects" in (ROOT / "README.md").read_text("utf-8")
-    assert f"| **toolglot** | {count} |" in (ROOT / "README.md").read_text("utf-8")
+    """Rounded down, so that one more dialect changes none of them."""
+    readme, picture = ((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/data-path.svg"))
+    stated = re.findall(r"more than (\d+)(?: dialects while| \| the text)", readme) + re.findall(
+        r"of (\d+) dialects and more", picture
+    )
+    assert len(stated) == 3 and len(set(stated)) == 1, stated
+    assert 0 < len(all_dialects()) - int(stated[0]) < 15, f"there are {len(all_dialects())} dialects: round that down"
 
 
 def test_the_readme_has_the_figures_of_the_benches() -> None:

@@ -12,6 +12,7 @@ from support.rows import in_one_test
 
 from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool
 from toolglot.wires import all_wires, client_wires
+from toolglot.wires.translation import list_not_carried
 
 NOT_CARRIED: Final = ""
 """The wire has no place for the field: nothing of it is sent."""
@@ -121,8 +122,33 @@ def test_each_wire_carries_the_field_or_declares_that_it_does_not(field: str, wi
         )
         return
     assert find(json.loads(body), place) is not ABSENT, f"{folder}/request_encoder.py does not write {field} as {place}"
-    read = all_wires()[wire].decode_request(body, {"model": "m"}).conversation.sampling
+    request = all_wires()[wire].decode_request(body, {"model": "m"})
+    read = request.conversation.sampling
     assert getattr(read, field) == VALUES[field], f"{folder}/request_decoder.py does not read {field} from {place}"
+    reported = list_not_carried(request.conversation, request.modelled, Sampling.__struct_fields__)
+    assert not reported, (
+        f"{folder}/request_decoder.py leaves {reported} in extra, which the client is informed about as not carried: add it to"
+        " MODELLED, or to ClientRequest.modelled if it is inside an object"
+    )
+
+
+NESTED = [case for case in CASES if "." in PLACES.get(case[0], {}).get(case[1], "")]
+NESTED.remove(("parallel_calls", "anthropic_messages"))  # a tool choice has no other keys
+
+
+@in_one_test(("field", "wire"), NESTED)
+def test_other_keys_of_the_same_object_are_kept(field: str, wire: str) -> None:
+    """A client of the same wire sends a field inside an object beside a key that only this wire knows."""
+    place, folder = PLACES[field][wire], f"src/toolglot/wires/{wire}"
+    body = json.loads(encode(wire, Sampling(**{field: VALUES[field]})))
+    holder = find(body, place.rpartition(".")[0])
+    holder["anotherKey"] = "kept"
+    conversation = all_wires()[wire].decode_request(json.dumps(body).encode(), {"model": "m"}).conversation
+    again = json.loads(all_wires()[wire].encode_request(conversation, stream=False, wants_usage=False))
+    assert find(again, place) == find(body, place)
+    assert find(again, f"{place.rpartition('.')[0]}.anotherKey") == "kept", (
+        f"{folder}/request_encoder.py replaces the object of {place} instead of adding to it"
+    )
 
 
 def test_no_field_is_listed_that_is_gone() -> None:
