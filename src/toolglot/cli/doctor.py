@@ -222,10 +222,11 @@ def check_clients(address: str) -> Iterator[Finding]:
     """Which clients are configured for the gateway at this address, or for another one."""
     configured = False
     for agent in AGENTS:
-        for path in (file.locate(os.environ, Path.home()) for file in agent.files[:1]):
+        for file in agent.files[:1]:
+            path = file.locate(os.environ, Path.home())
             try:
                 text = path.read_text("utf-8", "replace") if path.is_file() else ""
-                ours = BackedUpFile(path).note_path.exists()
+                ours = BackedUpFile(path, file.format).note_path.exists()
             except OSError:
                 continue
             if address in text:

@@ -248,7 +248,7 @@ def _print_welcome(settings: Settings, address: str, options: str = "") -> None:
 
 For an agent (claude, codex, opencode, gemini, qwen, cline, ...), in another terminal:
 
-    {program} setup claude{where}      # write its configuration, make a test call; --undo restores it
+    {program} setup claude{where}      # write its configuration, make a test call; --undo takes it back
     {program} run claude{options}      # or start it with a gateway of its own, and change no file
 
 {_name_console(settings, address)}For any OpenAI client the base URL is {address}/v1. Try it:

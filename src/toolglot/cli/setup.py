@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from toolglot.cli.backups import BackedUpFile
+from toolglot.cli.backups import REMOVED, RESTORED, TAKEN_BACK, BackedUpFile
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import FINDINGS, OK, Commands
 from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_address
@@ -23,7 +23,7 @@ examples:
   toolglot setup codex --model qwen3-coder       choose one of several models
   toolglot setup opencode --print                print the configuration and write nothing
   toolglot setup openai                          print a program for an SDK
-  toolglot setup claude --undo                   restore the file as it was before
+  toolglot setup claude --undo                   take back what setup wrote
   toolglot setup gemini --url http://10.0.0.5:8484 --key ...
 
 exit codes:
@@ -31,6 +31,12 @@ exit codes:
   1  the client is configured, but the test call failed
   2  usage error: no gateway, an unknown client or model, or a file that cannot be edited
 """
+
+UNDONE = {
+    RESTORED: "restored {}",
+    REMOVED: "removed {}, which setup had made",
+    TAKEN_BACK: "took the settings for toolglot out of {}; what was changed there since stays",
+}
 
 
 def add(commands: Commands) -> None:
@@ -50,8 +56,10 @@ def add(commands: Commands) -> None:
     )
     action = setup.add_mutually_exclusive_group()
     action.add_argument("--print", action="store_true", help="print the whole configuration and write nothing")
-    action.add_argument("--undo", action="store_true", help="restore the files as they were before the first setup")
-    setup.add_argument("--force", action="store_true", help="with --undo: even if the files were changed since")
+    action.add_argument("--undo", action="store_true", help="take back what setup wrote, and nothing else")
+    setup.add_argument(
+        "--force", action="store_true", help="with --undo: restore the backups, whatever was changed since"
+    )
     setup.add_argument("--no-test", action="store_true", help="make no test call")
     setup.add_argument("--json", action="store_true", help="print one JSON document")
     setup.add_argument("--config", metavar="FILE", help="settings file of the gateway, for its address")
@@ -75,11 +83,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def undo(agent: Agent, force: bool) -> dict[str, Any]:
-    """Restore the files of a client. Raises: UsageError if they were changed since."""
-    files = [BackedUpFile(file.locate(os.environ, Path.home())) for file in reversed(agent.files)]
-    for file in () if force else files:
-        file.require_unedited()
-    return {"client": agent.name, "restored": [str(file.path) for file in files if file.restore(force)]}
+    """Take back what setup wrote to the files of a client. Raises: UsageError if that cannot be done for all."""
+    places = [
+        BackedUpFile(path, file.format)
+        for file in reversed(agent.files)
+        for path in file.list_places(os.environ, Path.home())
+    ]
+    plans = [(file, plan) for file in places if (plan := file.plan_undo(force)) is not None]
+    for file, plan in plans:
+        file.undo(plan)
+    files = [
+        {"path": str(plan.path), "state": plan.state, "kept": plan.kept, "remarks": plan.remarks} for _, plan in plans
+    ]
+    return {"client": agent.name, "restored": [file["path"] for file in files], "files": files}
 
 
 def set_up(agent: Agent, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -118,9 +134,10 @@ def set_up(agent: Agent, arguments: argparse.Namespace) -> dict[str, Any]:
 def apply_file(file: ConfigFile, connection: Connection, write: bool) -> dict[str, Any]:
     """Merge the settings into a file, or show what the file would be. Raises: UsageError, OSError."""
     path = file.locate(os.environ, Path.home())
-    kept = BackedUpFile(path)
+    kept = BackedUpFile(path, file.format)
+    base = kept.read()
     try:
-        text = file.merge(kept.read().decode(), connection)
+        text = file.merge(base, connection)
     except ValueError as error:
         raise UsageError(
             f"{path} cannot be edited: {error}. Correct it, or paste what 'toolglot setup ... --print' shows"
@@ -129,7 +146,7 @@ def apply_file(file: ConfigFile, connection: Connection, write: bool) -> dict[st
         ) from None
     state = "printed"
     if write:
-        state = "written" if kept.write(text.encode()) else "unchanged"
+        state = "written" if kept.write(base, text, connection.address) else "unchanged"
     return {
         "path": str(path),
         "state": state,
@@ -145,11 +162,18 @@ def list_notes(agent: Agent, connection: Connection, listed: list[str]) -> list[
     return notes
 
 
+def format_undo(document: dict[str, Any]) -> Iterator[str]:
+    for file in document["files"]:
+        yield UNDONE[file["state"]].format(file["path"])
+        yield from (f"  kept {setting}, which was changed since the setup" for setting in file["kept"])
+        yield from (f"  note: {remark}" for remark in file["remarks"])
+    if not document["files"]:
+        yield f"nothing to undo: setup has changed no file of {document['client']}"
+
+
 def format_lines(document: dict[str, Any]) -> Iterator[str]:
     if "restored" in document:
-        yield from (f"restored {path}" for path in document["restored"])
-        if not document["restored"]:
-            yield f"nothing to undo: setup has changed no file of {document['client']}"
+        yield from format_undo(document)
         return
     for file in document["files"]:
         if file["state"] == "printed":

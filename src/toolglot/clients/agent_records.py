@@ -66,10 +66,15 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
     variable: str = ""
     below: str = ""
 
-    def locate(self, environ: Mapping[str, str], home: Path) -> Path:
+    def list_places(self, environ: Mapping[str, str], home: Path) -> list[Path]:
+        """Where the file can be."""
         named = environ.get(self.variable) if self.variable else None
         folder = Path(named) / self.below if named else home / self.folder
-        paths = [folder / name for name in self.names]
+        return [folder / name for name in self.names]
+
+    def locate(self, environ: Mapping[str, str], home: Path) -> Path:
+        """Where the file is, or is to be made."""
+        paths = self.list_places(environ, home)
         return next((path for path in paths if path.exists()), paths[0])
 
     def merge(self, text: str, connection: Connection) -> str:
