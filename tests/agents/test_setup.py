@@ -72,7 +72,7 @@ def test_a_first_call_and_back(
     before = settings.read()
     assert bool(before) is existing
     assert "called get_weather(" in start(*setup, "--url", gateway.address, "--model", MODEL).stdout
-    start(PROGRAMS[client], *ARGUMENTS[client], f"Write 'a line & a <tag>' to {project / 'out.txt'}")
+    start(PROGRAMS[client], *ARGUMENTS[client], "Write 'a line & a <tag>' to out.txt")
     assert (project / "out.txt").read_bytes() == b"a line & a <tag>"
     if client in SAVES:
         start(PROGRAMS[client], *SAVES[client])
