@@ -13,6 +13,8 @@ import pytest
 from aiohttp import web
 from support.loopback import Loop, running_gateway, running_loop, running_sim
 
+import toolglot
+from toolglot.cli.gateway_contact import GatewayContact
 from toolglot.cli.main import main
 from toolglot.clients.agents import AGENTS
 from toolglot.config import KeyHash
@@ -170,7 +172,7 @@ def test_client_keys(cli: Cli, home: Path, loop: Loop, monkeypatch: pytest.Monke
     assert KEY not in (home / ".codex/config.toml").read_text("utf-8")
 
 
-def test_several_models_must_be_chosen_from(cli: Cli, loop: Loop, tmp_path: Path) -> None:
+def test_several_models_must_be_chosen_from(cli: Cli, home: Path, loop: Loop, tmp_path: Path) -> None:
     with running_sim(loop) as sim:
         file = tmp_path / "two.toml"
         models = "".join(f'[[model]]\nname = "{name}"\nmodel = "sim"\n' for name in ("big", "small"))
@@ -179,9 +181,32 @@ def test_several_models_must_be_chosen_from(cli: Cli, loop: Loop, tmp_path: Path
             code, _, errors = cli("setup", "claude", "--url", url)
             assert code == 2 and "--model; there are: big, small" in errors
             assert cli("setup", "claude", "--url", url, "--model", "small")[0] == 0
-            code, out, _ = cli("setup", "claude", "--url", url, "--model", "none-such")
-            assert code == 1 and "does not list 'none-such'" in out
-            assert "the test call failed" in out and "toolglot doctor" in out
+            before = snapshot(home)
+            code, out, errors = cli("setup", "claude", "--url", url, "--model", "none-such")
+            assert code == 2 and "the test call failed: " in errors and "nothing was written" in errors
+            assert "there are: big, small" in errors and (out, snapshot(home)) == ("", before)
+            for option in ("--print", "--no-test"):
+                code, out, _ = cli("setup", "claude", "--url", url, "--model", "none-such", option)
+                assert code == 0 and "note: the gateway does not list 'none-such'; there are: big, small" in out
+
+
+def test_a_model_that_is_not_listed_can_work(cli: Cli, gateway: str) -> None:
+    code, out, _ = cli("setup", "claude", "--url", gateway, "--model", "sim:hermes")
+    assert code == 0 and "note: the gateway does not list 'sim:hermes'" in out and "called get_weather(" in out
+
+
+def test_the_test_call_has_a_name_of_its_own(loop: Loop) -> None:
+    agents = []
+
+    async def answer(request: web.Request) -> web.Response:
+        agents.append(request.headers["User-Agent"])
+        return web.json_response({"error": {"message": "no"}}, status=400)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    with loop.entered(running(app)) as address:
+        GatewayContact(address, program="toolglot-setup").test_call("openai_chat", "m")
+    assert agents == [f"toolglot-setup/{toolglot.__version__}"]
 
 
 # doctor

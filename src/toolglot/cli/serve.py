@@ -51,8 +51,9 @@ USUAL_ADDRESS = "http://127.0.0.1:8484"
 REPEATED = ("config", "embedded", "base_url", "model", "dialect", "profiles", "state_dir", "mode")
 SMALL_MODEL_NOTE = (
     "this model is small and slow: good to try single calls, far too small for an agent (it reads 8,192 tokens; Claude"
-    " Code, Codex and OpenCode send 8,000 to 30,000 before you say a word). For an agent start the gateway in front of"
-    " a larger model: toolglot serve --base-url http://127.0.0.1:8080/v1"
+    " Code, Codex and OpenCode send 8,000 to 30,000 before you say a word). For an agent start the gateway with a"
+    " larger model: toolglot serve --base-url http://127.0.0.1:8080/v1, or toolglot serve --embedded qwen2.5-coder-1.5b"
+    " (1.1 GB, for tasks of two or three steps)"
 )
 EXAMPLE_TOOL = (
     '{"type":"function","function":{"name":"get_weather","description":"Get the weather of a city",'

@@ -25,7 +25,7 @@ examples:
   toolglot sessions export ses_0123 --html - | ...  to standard output
   toolglot sessions delete ses_0123       delete it with its records
 """
-HEADS: Final = ("id", "created", "used", "turns", "model", "upstream", "client_session")
+HEADS: Final = ("id", "created", "used", "turns", "client", "model", "upstream", "client_session")
 RECORDS_SHOWN: Final = 50
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from toolglot.cli.backups import REMOVED, RESTORED, TAKEN_BACK, BackedUpFile
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import FINDINGS, OK, Commands
-from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_address
+from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_address, name_models
 from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, ConfigFile, Connection, find_agent, suggest_agent
 from toolglot.core.errors import UsageError
 
@@ -102,14 +102,15 @@ def set_up(agent: Agent, arguments: argparse.Namespace) -> dict[str, Any]:
     """Write or print the configuration. Raises: UsageError if there is no gateway or a file cannot be edited."""
     key = arguments.key or os.environ.get(KEY_VARIABLE, "")
     settings = load_settings(argparse.Namespace(config=arguments.config))
-    contact = GatewayContact(find_address(arguments.url, settings), key)
+    contact = GatewayContact(find_address(arguments.url, settings), key, "toolglot-setup")
     tests = not (arguments.no_test or arguments.print)
-    listed: list[str] = []
-    if tests or not arguments.model:
-        if not contact.is_running():
-            raise UsageError(f"no gateway answers at {contact.address}: start it with 'toolglot serve', or give --url")
-        listed = contact.list_models()
+    listed = list_models(contact, needed=tests or not arguments.model)
     model = choose_model(arguments.model, listed)
+    test = contact.test_call(agent.wire, model) if tests and listed and model not in listed else None
+    if test is not None and test.problem:
+        raise UsageError(
+            f"{test.describe()}. The gateway does not list {model!r}, so nothing was written; {name_models(listed)}"
+        )
     connection = Connection(address=contact.address, model=model, key=key)
     files = [apply_file(file, connection, write=not arguments.print) for file in agent.files]
     document = {
@@ -126,9 +127,22 @@ def set_up(agent: Agent, arguments: argparse.Namespace) -> dict[str, Any]:
         "notes": list_notes(agent, connection, listed),
     }
     if tests:
-        test = contact.test_call(agent.wire, model)
+        test = test or contact.test_call(agent.wire, model)
         document["test"] = test.as_json() | {"summary": test.describe()}
     return document
+
+
+def list_models(contact: GatewayContact, needed: bool) -> list[str]:
+    """The models of the gateway; none if they are not needed and it does not answer. Raises: UsageError."""
+    try:
+        if contact.is_running():
+            return contact.list_models()
+    except UsageError:
+        if needed:
+            raise
+    if needed:
+        raise UsageError(f"no gateway answers at {contact.address}: start it with 'toolglot serve', or give --url")
+    return []
 
 
 def apply_file(file: ConfigFile, connection: Connection, write: bool) -> dict[str, Any]:
@@ -158,7 +172,7 @@ def apply_file(file: ConfigFile, connection: Connection, write: bool) -> dict[st
 def list_notes(agent: Agent, connection: Connection, listed: list[str]) -> list[str]:
     notes = [connection.fill(note) for note in agent.notes]
     if listed and connection.model not in listed:
-        notes.append(f"the gateway does not list {connection.model!r}; it lists {', '.join(listed[:10])}")
+        notes.append(f"the gateway does not list {connection.model!r}; {name_models(listed)}")
     return notes
 
 
