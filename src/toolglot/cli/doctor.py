@@ -23,6 +23,7 @@ from toolglot.clients.agents import AGENTS
 from toolglot.config import ModelSettings, Settings, Upstream
 from toolglot.config.settings import ANY
 from toolglot.core.errors import StoreError, ToolglotError, UsageError
+from toolglot.core.installation import name_install_command
 from toolglot.server.upstream.findings import FINE, PROBLEM, WARNING, Finding
 
 EXAMPLES = """\
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         import toolglot.server.upstream.probe  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"doctor needs the server extra: pip install 'toolglot[server]' ({error})") from None
+        raise UsageError(f"doctor needs the server extra: {name_install_command('server')} ({error})") from None
     findings = asyncio.run(_collect(arguments))
     if arguments.json:
         print(json.dumps({"findings": [asdict(finding) for finding in findings]}, ensure_ascii=False, indent=2))

@@ -32,6 +32,7 @@ from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, Connection, fin
 from toolglot.config import Settings
 from toolglot.config.settings import ANY
 from toolglot.core.errors import ClientError, UsageError
+from toolglot.core.installation import name_install_command
 from toolglot.gateway.capabilities.learned import find_folder
 from toolglot.server.upstream.findings import PROBLEM, Finding
 
@@ -231,7 +232,7 @@ async def choose_checked_model(settings: Settings, given: str) -> tuple[str, boo
         from toolglot.server.upstream.checks import Examined, check_start
         from toolglot.server.upstream.probe import fresh_pool
     except ImportError as error:
-        raise UsageError(f"run needs the server extra: pip install 'toolglot[server]' ({error})") from None
+        raise UsageError(f"run needs the server extra: {name_install_command('server')} ({error})") from None
     try:
         wanted = given or settings.server.default_model
         settings = direct_others(settings, wanted) if wanted else settings

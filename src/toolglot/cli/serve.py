@@ -23,6 +23,7 @@ from toolglot.cli.workers import supervise
 from toolglot.config import LiveReload, Settings, check_binding, is_loopback
 from toolglot.config.keys import mask_address
 from toolglot.core.errors import ClientError, StoreError, UsageError
+from toolglot.core.installation import name_install_command
 from toolglot.gateway.telemetry.log import log_to
 from toolglot.server.upstream.findings import Finding
 
@@ -221,7 +222,7 @@ def _import_server() -> ModuleType:
     try:
         from toolglot.server import lifecycle as serving
     except ImportError as error:
-        raise UsageError(f"the gateway needs the server extra: pip install 'toolglot[server]' ({error})") from None
+        raise UsageError(f"the gateway needs the server extra: {name_install_command('server')} ({error})") from None
     return serving
 
 
