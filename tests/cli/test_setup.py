@@ -7,11 +7,12 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
-from support.loopback import Loop, running_gateway, running_loop, running_sim
+from support.loopback import Loop, Sim, running_gateway, running_loop, running_sim
 
 import toolglot
 from toolglot.cli.gateway_contact import GatewayContact
@@ -236,6 +237,34 @@ def test_a_healthy_gateway(cli: Cli, gateway: str, upstream: str) -> None:
     )
 
 
+def test_a_gateway_that_runs_is_asked(cli: Cli, gateway: str) -> None:
+    port = gateway.removesuffix("/v1").rpartition(":")[2]
+    code, out, _ = cli("doctor", "--port", port)
+    lines = [line for line in out.splitlines() if line.startswith(("ok       gateway", "ok       upstream"))]
+    assert (
+        code == 0 and "has its own" in lines[0] and "there are: sim" in lines[1] and "called get_weather(" in lines[2]
+    )
+    code, found = examine(cli, "--port", port, "--no-call")
+    assert code == 0 and "there are: sim" in found["gateway"]["text"]
+
+
+def test_a_gateway_that_cannot_be_used(
+    cli: Cli, loop: Loop, upstream: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with running_sim(loop) as sim, running_gateway(loop, sim, client_keys=str(KeyHash.of(KEY))) as url:
+        port = url.removesuffix("/v1").rpartition(":")[2]
+        code, found = examine(cli, "--port", port)
+        assert code == 1 and found["gateway"]["text"].endswith("needs a client key")
+        assert "TOOLGLOT_KEY" in found["gateway"]["remedy"] and "--key" not in json.dumps(found["gateway"])
+        monkeypatch.setenv("TOOLGLOT_KEY", KEY)
+        assert examine(cli, "--port", port)[0] == 0
+    with loop.entered(running(make_upstream(key="k"))) as address:
+        broken = cast(Sim, SimpleNamespace(base_url=f"{address}/v1"))
+        with running_gateway(loop, broken) as url:
+            code, found = examine(cli, "--port", url.removesuffix("/v1").rpartition(":")[2])
+    assert code == 2 and "lists no models" in found["gateway"]["text"] and "--base-url" in found["gateway"]["remedy"]
+
+
 def test_lines_have_the_command_that_corrects(cli: Cli) -> None:
     port = free_port()
     code, out, _ = cli("doctor", "--base-url", f"http://127.0.0.1:{port}/v1", "--port", "0")
@@ -291,12 +320,13 @@ def test_a_client_of_another_gateway(cli: Cli, gateway: str, upstream: str) -> N
 # Upstreams that state more about themselves
 
 
-def make_upstream(key: str = "", **answers: Any) -> web.Application:
-    """A server with a list of models and some further answers, by path."""
+def make_upstream(key: str = "", open_models: bool = False, **answers: Any) -> web.Application:
+    """A server with a list of models and some further answers, by path. ``open_models``: the list needs no key."""
     app = web.Application()
 
     async def answer(request: web.Request) -> web.Response:
-        if key and request.headers.get("Authorization") != f"Bearer {key}":
+        is_open = open_models and request.path == "/v1/models"
+        if key and not is_open and request.headers.get("Authorization") != f"Bearer {key}":
             return web.json_response({"error": {"message": f"Incorrect API key: {key}"}}, status=401)
         if request.path == "/v1/models":
             return web.json_response({"data": [{"id": "m", **answers.get("listed", {})}]})
@@ -316,6 +346,16 @@ def test_whose_key_was_refused(given: str, cli: Cli, loop: Loop, monkeypatch: py
     assert ("refuses the gateway's own key" if given else "the gateway has none for it") in found["key"]["text"]
     assert "not the key of your client" in found["key"]["text"] and "TOOLGLOT_API_KEY" in found["key"]["remedy"]
     assert "another-key" not in json.dumps(found)
+
+
+def test_a_key_that_only_chats_need(cli: Cli, loop: Loop) -> None:
+    app = make_upstream(key="the-right-key", open_models=True)
+    with loop.entered(running(app)) as address:
+        code, out, _ = cli("doctor", "--base-url", f"{address}/v1", "--port", "0")
+    keys = [line for line in out.splitlines() if line.split()[1] == "key"]
+    assert code == 2 and "none is needed to list models" in keys[0]
+    assert "problem" in keys[1] and "wants a key and the gateway has none for it" in keys[1]
+    assert keys[1].endswith("->  set TOOLGLOT_API_KEY, or api_key of [[upstream]] 'default'") and "--dialect" not in out
 
 
 @pytest.mark.parametrize(
