@@ -107,6 +107,14 @@ def test_what_the_user_changed_after_the_setup_stays_and_is_named(cli: Cli, home
     assert json.loads(path.read_bytes()) == {"env": {"ANTHROPIC_MODEL": "mine"}}
 
 
+def test_what_the_client_keeps_up_to_date_is_no_change_of_a_person(cli: Cli, home: Path) -> None:
+    set_up(cli, "cline")
+    path = home / ".cline/data/settings/providers.json"
+    path.write_text(path.read_text("utf-8").replace("2026-01-01T00", "2027-02-03T04"), "utf-8")
+    code, out, _ = cli("cline", "--undo")
+    assert code == 0 and "kept" not in out and not path.exists()
+
+
 def test_a_second_setup_leaves_nothing_of_the_first(cli: Cli, home: Path) -> None:
     path = home / ".config/opencode/opencode.json"
     path.parent.mkdir(parents=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,10 +71,11 @@ class BackedUpFile:
         content = self._plan(note).content
         return self._decode(content or b"")
 
-    def write(self, base: str, text: str, address: str) -> bool:
+    def write(self, base: str, text: str, address: str, volatile: Collection[str] = ()) -> bool:
         """Write a text if that changes the values of the file, with a backup of the text that it was made from.
 
-        Returns: whether the file was changed. Raises: UsageError, OSError.
+        Parameters: ``volatile`` are keys that the client itself keeps up to date. Returns: whether the file was
+        changed. Raises: UsageError, OSError.
         """
         note, content = self._read_note(), self._content()
         if content == text.encode():
@@ -88,7 +90,7 @@ class BackedUpFile:
             self._put(self.backup, former)
         else:
             self.backup.unlink(missing_ok=True)
-        changes = find_changes(parse_text(base, self.kind), parse_text(text, self.kind))
+        changes = find_changes(parse_text(base, self.kind), parse_text(text, self.kind), volatile)
         written = SetupNote(
             sha256=_digest(text.encode()),
             existed=existed,

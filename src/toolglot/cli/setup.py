@@ -160,7 +160,7 @@ def apply_file(file: ConfigFile, connection: Connection, write: bool) -> dict[st
         ) from None
     state = "printed"
     if write:
-        state = "written" if kept.write(base, text, connection.address) else "unchanged"
+        state = "written" if kept.write(base, text, connection.address, file.volatile) else "unchanged"
     return {
         "path": str(path),
         "state": state,

@@ -54,7 +54,8 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
 
     ``folder`` is in the home directory, unless ``variable`` names another one; ``below`` is a path in that. Of the
     ``names`` the first that exists is used, else the first. ``keyed`` are settings only for a gateway with client keys,
-    ``defaults`` are those that a file has anyway, unless it is new.
+    ``defaults`` are those that a file has anyway, unless it is new. ``volatile`` are keys that the client itself keeps
+    up to date.
     """
 
     folder: str
@@ -63,6 +64,7 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
     settings: Mapping[str, Any]
     keyed: Mapping[str, Any] = {}
     defaults: Mapping[str, Any] = {}
+    volatile: tuple[str, ...] = ()
     variable: str = ""
     below: str = ""
 

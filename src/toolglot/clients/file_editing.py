@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
@@ -110,12 +110,14 @@ def _edit(text: str, kind: str, edit: Callable[[str], str], expected: Any) -> st
 
 
 class SettingChange(Struct, frozen=True):
-    """One value that was set. ``before`` is what it was, if it ``existed``."""
+    """One value that was set. ``before`` is what it was, if it ``existed``. ``volatile``: the client keeps it up to
+    date itself, so that another value is not a person's."""
 
     path: SettingPath
     value: Any
     existed: bool = False
     before: Any = None
+    volatile: bool = False
 
 
 class ChangeList(Struct, frozen=True):
@@ -132,8 +134,8 @@ class Reverted(NamedTuple):
     kept: list[SettingPath]
 
 
-def find_changes(before: Any, after: Any) -> ChangeList:
-    """What is set in the values of a file that was not so before."""
+def find_changes(before: Any, after: Any, volatile: Collection[str] = ()) -> ChangeList:
+    """What is set in the values of a file that was not so before. ``volatile`` are the keys of such values."""
     changes: list[SettingChange] = []
     made: list[SettingPath] = []
 
@@ -146,7 +148,7 @@ def find_changes(before: Any, after: Any) -> ChangeList:
             inner = _name_members(value) if deeper and fits else {}
             if not inner:
                 known = former is not MISSING
-                changes.append(SettingChange(here, value, known, former if known else None))
+                changes.append(SettingChange(here, value, known, former if known else None, key in volatile))
                 continue
             if former is MISSING:
                 made.append(here)
@@ -174,7 +176,7 @@ def revert_text(text: str, changes: ChangeList, kind: str) -> Reverted:
     kept: list[SettingPath] = []
     for change in changes.changes:
         found = find_value(values, change.path)
-        if found is not MISSING and found == change.value:
+        if found is not MISSING and (change.volatile or found == change.value):
             edits[change.path] = change.before if change.existed else REMOVED
         elif found != (change.before if change.existed else MISSING):
             kept.append(change.path)
