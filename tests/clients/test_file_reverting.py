@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from toolglot.clients.agents import AGENTS, Connection
 from toolglot.clients.file_editing import find_changes, merge_text, merge_values, parse_text, revert_text
 from toolglot.clients.setting_paths import show_path
+from toolglot.clients.toml_editing import write_toml
 
 HERE = Connection(address="http://127.0.0.1:8484", model="qwen2.5-coder:30b", key="k")
 FILES = [pytest.param(file, id=f"{agent.name}-{file.names[0]}") for agent in AGENTS for file in agent.files]
@@ -52,6 +53,30 @@ def test_yaml_of_any_style_keeps_what_others_added(
     assume(yaml.safe_load(written) == {**after, **others})  # it does not write all line breaks so that it reads them
     text, kept = revert(written, before, after, "yaml")
     assert (yaml.safe_load(text) or {}) == {**before, **others} and kept == []
+
+
+@given(OBJECTS, CHANGES, OTHERS, st.sampled_from(["", "# note", "x.y = [\n1,\n2]"]))
+def test_toml_keeps_what_others_added(
+    before: dict[str, Any], changes: dict[str, Any], others: dict[str, Any], between: str
+) -> None:
+    after = merge_values(before, changes)
+    lines = [f"{write_toml(key)} = {write_toml(value)}" for key, value in {**after, **others}.items()]
+    text, kept = revert(f"\n{between}\n".join(lines[:2]) + "\n" + "\n".join(lines[2:]), before, after, "toml")
+    found = tomllib.loads(text)
+    found.pop("x", None)
+    assert found == {**before, **others} and kept == []
+
+
+@pytest.mark.parametrize(
+    "text", ["base: &b {m: x}\nm: x\nother: *b\n", "m: &b x\nother: *b\n", "base: &b\n  m: x\n<<: *b\n"]
+)
+def test_yaml_with_anchors_is_edited_or_refused(text: str) -> None:
+    try:
+        left, _ = revert(text, {}, {"m": "x"}, "yaml")
+    except ValueError as error:
+        assert "unusual" in str(error) or "not YAML" in str(error)
+    else:
+        assert yaml.safe_load(left) == {key: value for key, value in yaml.safe_load(text).items() if key != "m"}
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -84,7 +84,10 @@ def change_yaml(text: str, changes: Mapping[SettingPath, Any]) -> str:
     import yaml
 
     for path, value in changes.items():
-        root = yaml.compose(text, yaml.SafeLoader)
+        try:
+            root = yaml.compose(text, yaml.SafeLoader)
+        except yaml.YAMLError:  # a change has broken it, such as that of an anchor
+            root = None
         if root is None:
             raise ValueError(UNUSUAL)
         text = _change_node(text, root, path, value)
