@@ -76,7 +76,9 @@ def test_a_client_that_rewrites_its_file_keeps_only_its_own_settings(client: str
     assert (code, errors) == (0, "") and "took the settings for toolglot out of" in out and "kept" not in out
     for path, file in zip(paths, agent.files, strict=True):
         left = parse_text(path.read_text("utf-8"), file.format)
-        assert left in ({"$version": 4}, {"own": 4}, {"own": "4"})
+        own = {key: value for key, value in left.items() if key not in file.defaults}
+        assert own in ({"$version": 4}, {"own": 4}, {"own": "4"})
+        assert left == {**file.defaults, **own}, "a file that stays keeps the form that the client wants"
         assert [entry.name for entry in path.parent.iterdir() if "toolglot" in entry.name] == []
     assert "nothing to undo" in cli(client, "--undo")[1]
 
@@ -113,6 +115,16 @@ def test_what_the_client_keeps_up_to_date_is_no_change_of_a_person(cli: Cli, hom
     path.write_text(path.read_text("utf-8").replace("2026-01-01T00", "2027-02-03T04"), "utf-8")
     code, out, _ = cli("cline", "--undo")
     assert code == 0 and "kept" not in out and not path.exists()
+
+
+def test_a_file_that_was_there_keeps_no_defaults(cli: Cli, home: Path) -> None:
+    path = home / ".config/opencode/opencode.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"theme": "x"}', "utf-8")
+    set_up(cli, "opencode")
+    rewrite(path, "json")
+    assert cli("opencode", "--undo")[0] == 0
+    assert json.loads(path.read_bytes()) == {"$version": 4, "theme": "x"}
 
 
 def test_a_second_setup_leaves_nothing_of_the_first(cli: Cli, home: Path) -> None:

@@ -71,11 +71,13 @@ class BackedUpFile:
         content = self._plan(note).content
         return self._decode(content or b"")
 
-    def write(self, base: str, text: str, address: str, volatile: Collection[str] = ()) -> bool:
+    def write(
+        self, base: str, text: str, address: str, volatile: Collection[str] = (), defaults: Collection[str] = ()
+    ) -> bool:
         """Write a text if that changes the values of the file, with a backup of the text that it was made from.
 
-        Parameters: ``volatile`` are keys that the client itself keeps up to date. Returns: whether the file was
-        changed. Raises: UsageError, OSError.
+        Parameters: ``volatile`` are keys that the client itself keeps up to date, ``defaults`` those that a new file
+        needs. Returns: whether the file was changed. Raises: UsageError, OSError.
         """
         note, content = self._read_note(), self._content()
         if content == text.encode():
@@ -90,7 +92,8 @@ class BackedUpFile:
             self._put(self.backup, former)
         else:
             self.backup.unlink(missing_ok=True)
-        changes = find_changes(parse_text(base, self.kind), parse_text(text, self.kind), volatile)
+        needed = () if existed else defaults
+        changes = find_changes(parse_text(base, self.kind), parse_text(text, self.kind), volatile, needed)
         written = SetupNote(
             sha256=_digest(text.encode()),
             existed=existed,

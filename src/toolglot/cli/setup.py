@@ -160,7 +160,8 @@ def apply_file(file: ConfigFile, connection: Connection, write: bool) -> dict[st
         ) from None
     state = "printed"
     if write:
-        state = "written" if kept.write(base, text, connection.address, file.volatile) else "unchanged"
+        changed = kept.write(base, text, connection.address, file.volatile, file.defaults)
+        state = "written" if changed else "unchanged"
     return {
         "path": str(path),
         "state": state,

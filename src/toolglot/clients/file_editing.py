@@ -121,10 +121,12 @@ class SettingChange(Struct, frozen=True):
 
 
 class ChangeList(Struct, frozen=True):
-    """All values that were set in a file, and the collections that were made for them."""
+    """All values that were set in a file, and the collections that were made for them. ``defaults`` are keys that every
+    file of the client has: they stay as long as others have something in it."""
 
     changes: tuple[SettingChange, ...] = ()
     made: tuple[SettingPath, ...] = ()
+    defaults: tuple[str, ...] = ()
 
 
 class Reverted(NamedTuple):
@@ -134,8 +136,8 @@ class Reverted(NamedTuple):
     kept: list[SettingPath]
 
 
-def find_changes(before: Any, after: Any, volatile: Collection[str] = ()) -> ChangeList:
-    """What is set in the values of a file that was not so before. ``volatile`` are the keys of such values."""
+def find_changes(before: Any, after: Any, volatile: Collection[str] = (), defaults: Collection[str] = ()) -> ChangeList:
+    """What is set in the values of a file that was not so before; the other parameters are keys of such values."""
     changes: list[SettingChange] = []
     made: list[SettingPath] = []
 
@@ -155,7 +157,8 @@ def find_changes(before: Any, after: Any, volatile: Collection[str] = ()) -> Cha
             compare(here, _name_members(former), inner, isinstance(value, dict))
 
     compare((), before, after, True)
-    return ChangeList(tuple(changes), tuple(made))
+    added = [change.path[0] for change in changes if not change.existed]
+    return ChangeList(tuple(changes), tuple(made), tuple(key for key in defaults if key in added))
 
 
 def _name_members(value: Any) -> Mapping[str, Any]:
@@ -165,6 +168,21 @@ def _name_members(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _find_edits(values: Any, changes: ChangeList) -> tuple[dict[SettingPath, Any], list[SettingPath]]:
+    """What has to be changed to take changes back, and the paths of values that others have changed. Defaults are left
+    out."""
+    edits: dict[SettingPath, Any] = {}
+    kept: list[SettingPath] = []
+    for change in changes.changes:
+        found = find_value(values, change.path)
+        if found is not MISSING and (change.volatile or found == change.value):
+            if change.path[0] not in changes.defaults:
+                edits[change.path] = change.before if change.existed else REMOVED
+        elif found != (change.before if change.existed else MISSING):
+            kept.append(change.path)
+    return edits, kept
+
+
 def revert_text(text: str, changes: ChangeList, kind: str) -> Reverted:
     """Take back what was set in a file that others may have changed since: a value that is still the one that was set
     becomes what it was before, or is removed. All other values stay.
@@ -172,20 +190,16 @@ def revert_text(text: str, changes: ChangeList, kind: str) -> Reverted:
     Raises: ValueError if the text is damaged, or laid out in a way that cannot be edited.
     """
     values = copy.deepcopy(parse_text(text, kind))
-    edits: dict[SettingPath, Any] = {}
-    kept: list[SettingPath] = []
-    for change in changes.changes:
-        found = find_value(values, change.path)
-        if found is not MISSING and (change.volatile or found == change.value):
-            edits[change.path] = change.before if change.existed else REMOVED
-        elif found != (change.before if change.existed else MISSING):
-            kept.append(change.path)
+    edits, kept = _find_edits(values, changes)
     for path, value in edits.items():
         change_value(values, path, value)
     for made in sorted(changes.made, key=len, reverse=True):
         if find_value(values, made) in ({}, []):
             change_value(values, made, REMOVED)
             edits = {path: value for path, value in edits.items() if path[: len(made)] != made} | {made: REMOVED}
+    unchanged = {(key,): REMOVED for key in changes.defaults if key in values and (key,) not in kept}
+    if len(unchanged) == len(values):
+        edits, values = edits | unchanged, {}
     if not edits:
         return Reverted(text, kept)
     return Reverted(_edit(text, kind, lambda plain: FORMATS[kind].change(plain, edits), values), kept)
