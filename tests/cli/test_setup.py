@@ -173,6 +173,16 @@ def test_client_keys(cli: Cli, home: Path, loop: Loop, monkeypatch: pytest.Monke
     assert KEY not in (home / ".codex/config.toml").read_text("utf-8")
 
 
+def test_a_key_that_an_earlier_file_demands_is_pointed_out(cli: Cli, home: Path, gateway: str) -> None:
+    path = home / ".codex/config.toml"
+    path.parent.mkdir()
+    path.write_text('[model_providers.toolglot]\nname = "x"\nenv_key = "TOOLGLOT_KEY"\n', "utf-8")
+    code, out, _ = cli("setup", "codex", "--url", gateway, "--no-test")
+    assert code == 0 and f"note: {path} has model_providers.toolglot.env_key: Codex wants that variable set" in out
+    code, out, _ = cli("setup", "codex", "--url", gateway, "--no-test", "--key", "k")
+    assert code == 0 and "has model_providers" not in out
+
+
 def test_several_models_must_be_chosen_from(cli: Cli, home: Path, loop: Loop, tmp_path: Path) -> None:
     with running_sim(loop) as sim:
         file = tmp_path / "two.toml"

@@ -124,7 +124,7 @@ def set_up(agent: Agent, arguments: argparse.Namespace) -> dict[str, Any]:
         "snippet": connection.fill(agent.snippet),
         "environment": connection.fill(agent.variables) if arguments.print else {},
         "start": agent.start,
-        "notes": list_notes(agent, connection, listed),
+        "notes": [*list_notes(agent, connection, listed), *list_key_notes(agent, files)],
     }
     if tests:
         test = test or contact.test_call(agent.wire, model)
@@ -167,6 +167,7 @@ def apply_file(file: ConfigFile, connection: Connection, write: bool) -> dict[st
         "state": state,
         "backup": str(kept.backup) if kept.backup.exists() else "",
         "content": text if state == "printed" else "",
+        "keyed": [] if connection.key else file.list_keyed(text),
     }
 
 
@@ -175,6 +176,15 @@ def list_notes(agent: Agent, connection: Connection, listed: list[str]) -> list[
     if listed and connection.model not in listed:
         notes.append(f"the gateway does not list {connection.model!r}; {name_models(listed)}")
     return notes
+
+
+def list_key_notes(agent: Agent, files: list[dict[str, Any]]) -> list[str]:
+    """What a file has for another gateway, with client keys, and the client does not start without."""
+    return [
+        f"{file['path']} has {setting}: {agent.title} wants that variable set, or the line removed"
+        for file in files
+        for setting in file["keyed"]
+    ]
 
 
 def format_undo(document: dict[str, Any]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from toolglot.clients.file_editing import merge_text, merge_values, parse_text
+from toolglot.clients.setting_paths import MISSING, find_value, show_path
 
 NO_KEY: Final = "none"
 """What clients present to a gateway without client keys; most refuse an empty key."""
@@ -87,6 +88,12 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
         if connection.key:
             changes = merge_values(changes, self.keyed)
         return merge_text(text, changes, self.format)
+
+    def list_keyed(self, text: str) -> list[str]:
+        """The settings in the text that only a gateway with client keys needs. Raises: ValueError."""
+        known = parse_text(text, self.format)
+        paths = [tuple(path.split(".")) for path, _ in _flatten(self.keyed)]
+        return [show_path(path) for path in paths if find_value(known, path) is not MISSING]
 
 
 class Launch(Struct, frozen=True, kw_only=True):
