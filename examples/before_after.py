@@ -1,9 +1,10 @@
 """Prints both directions of the transformation, before and after: tools as a prompt, calls in text as OpenAI calls.
 
     pip install toolglot
-    python examples/before_after.py > examples/before_after.md
+    python examples/before_after.py
 
-Everything under "after" is made by the library while the page is printed; no server is needed.
+Everything under "after" is made by the library while it is printed; no server is needed. docs/before-after.md shows
+what a gateway makes of requests and answers.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ def print_cycle() -> None:
 
 
 def main() -> None:
-    print("# Before and after\n\n<!-- printed by before_after.py -->\n")
+    print("# Before and after\n")
     print_tools()
     print_answers()
     print_cycle()

@@ -106,4 +106,5 @@ def test_a_first_call(client: str, sim: Sim, project: Path, environment: dict[st
     assert (project / "out.txt").read_bytes() == b"a line & a <tag>", ended
     summary = json.loads(ended.stdout.splitlines()[-1])
     assert summary["calls"] == 1 and summary["turns"] >= 2 and summary["failed"] == 0 and summary["sessions"], ended
+    assert Path(summary["html"]).read_text("utf-8").startswith("<!doctype html>")
     assert {path: path.read_bytes() for path in before} == before

@@ -229,6 +229,29 @@ def test_a_line_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -
     assert f"{CLEAR_LINE}exporting  123,456,{CLEAR_LINE}" == screen.getvalue()
 
 
+def test_long_work_shows_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "90")
+    now, screen = 0.0, Screen()
+    with ProgressLine("", stream=screen, logged=True, clock=lambda: now) as progress:
+        progress.show("downloading some", 40_000_000, 100_000_000)  # from an earlier start
+        now = 10.0
+        progress.show("downloading some", 60_000_000, 100_000_000)
+    bar = "[##############          ]  60%  60.0 MB of 100.0 MB, 20 s left"
+    assert screen.getvalue() == f"{CLEAR_LINE}downloading some  {bar}{CLEAR_LINE}"
+
+
+def test_logged_progress_elsewhere_is_a_line_now_and_then() -> None:
+    file = io.StringIO()
+    with ProgressLine("", stream=file, logged=True) as progress:
+        progress.show("waiting for another process to download some", 0, 0)
+        for done in range(101):
+            progress.show("downloading some", done * 1_000_000, 100_000_000)
+    lines = file.getvalue().splitlines()
+    assert lines[0] == "waiting for another process to download some"
+    assert len(lines) == 12 and "\x1b" not in file.getvalue() and lines[-1].endswith("100%  100.0 MB of 100.0 MB")
+
+
 def test_a_large_log_shows_progress_at_a_real_terminal(tmp_path: Path) -> None:
     """The report reads from a pipe that is written slowly; only standard error is a terminal."""
     master, slave = pty.openpty()

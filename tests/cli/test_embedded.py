@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import re
 import subprocess
@@ -16,43 +15,11 @@ from server.test_weights import write_wheel
 from support.embedded import ask, find_weights, needs_model
 
 from toolglot.cli import embedded
-from toolglot.cli.embedded import ProgressBar, run_embedded, wants_embedded
+from toolglot.cli.embedded import run_embedded, wants_embedded
 from toolglot.cli.main import main
 from toolglot.config import load
 from toolglot.core.errors import UsageError
 from toolglot.server.upstream.embedded_models import DEFAULT_MODEL, KNOWN_MODELS, PackagedWeights
-
-MIB = 1 << 20
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_on_a_terminal_is_one_line() -> None:
-    screen = Terminal()
-    bar = ProgressBar("some", screen)
-    for done in (0, 5, 10):
-        bar.show("downloading", done * MIB, 10 * MIB)
-    bar.end()
-    bar.end()
-    shown = screen.getvalue()
-    assert shown.count("\n") == 1 and shown.count("\r") == 3
-    assert "[###############...............] 50% of 10 MiB" in shown
-    assert "\x1b" not in shown
-
-
-def test_progress_elsewhere_is_a_line_now_and_then() -> None:
-    file = io.StringIO()
-    bar = ProgressBar("some", file)
-    bar.show("waiting for another process to download", 0, 0)
-    for done in range(101):
-        bar.show("downloading", done * MIB, 100 * MIB)
-    bar.end()
-    lines = file.getvalue().splitlines()
-    assert lines[0] == "waiting for another process to download some"
-    assert len(lines) == 12 and "\r" not in file.getvalue() and lines[-1] == "100% of 100 MiB, downloading some"
 
 
 def test_when_a_model_is_embedded() -> None:

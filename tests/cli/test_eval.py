@@ -100,3 +100,11 @@ def test_odd_lines_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_a_missing_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["eval", str(tmp_path / "none.jsonl")]) == 2
     assert "none.jsonl" in capsys.readouterr().err
+
+
+def test_an_unknown_group_names_those_that_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [row(CALL, "a", model="m", turns=2)]
+    assert evaluate(tmp_path, rows, "--by", "modle") == 2
+    assert "no line of" in (errors := capsys.readouterr().err)
+    assert "has the field 'modle'; there are: dialect, model, turns" in errors
+    assert evaluate(tmp_path, [*rows, row(CALL, "a")], "--by", "model") == 0, "some lines may lack it"

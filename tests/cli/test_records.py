@@ -64,7 +64,7 @@ def add_session(folder: Path, name: str, chat: str = "") -> None:
     async def add() -> None:
         store = open_store("sqlite:toolglot.db", state_folder=folder, now=time.time)
         assert store is not None
-        row = SessionRow(id=name, owner=b"x", created=1e9, used=1.5e9, turns=3, model="m", upstream="u")
+        row = SessionRow(id=name, owner=b"x", created=1e9, used=1.5e9, turns=3, model="m", upstream="u", client="codex")
         await store.add_session(row, [])
         if chat:
             await store.add_chat(Chat(id=chat, account="qwen/me", session=name, owner=b"x"), "holder", 1)
@@ -173,9 +173,9 @@ def test_sessions(cli: Cli, tmp_path: Path) -> None:
     add_session(tmp_path, "ses_2", "chat_1")
     code, out, _ = cli("sessions", "list")
     heads, *rows = out.splitlines()
-    assert code == 0 and heads.split()[:4] == ["id", "created", "used", "turns"]
+    assert code == 0 and heads.split()[:5] == ["id", "created", "used", "turns", "client"]
     assert [row.split() for row in rows] == [
-        [name, "2001-09-09T01:46:40", "2017-07-14T02:40:00", "3", "m", "u", "-"] for name in ("ses_2", "ses_1")
+        [name, "2001-09-09T01:46:40", "2017-07-14T02:40:00", "3", "codex", "m", "u", "-"] for name in ("ses_2", "ses_1")
     ]
     assert json.loads(cli("sessions", "list", "--json", "--before", "ses_2")[1])["id"] == "ses_1"
     shown = json.loads(cli("sessions", "show", "ses_1")[1])

@@ -121,6 +121,10 @@ def test_the_program_uses_the_gateway_and_the_summary_counts(cli: Cli, home: Pat
     log = re.search(r"log:     (.*)", errors)
     assert log and '"wire":"anthropic_messages"' in Path(log[1]).read_text("utf-8")
     assert Path(log[1]).stat().st_mode & 0o777 == 0o600
+    page = re.search(r"page:    (\S+)  \(figures only", errors)
+    assert page and Path(page[1]) == Path(log[1]).with_suffix(".html")
+    text = Path(page[1]).read_text("utf-8")
+    assert text.startswith("<!doctype html>") and session[1].split()[2] in text and "out.txt" not in text
 
 
 def test_the_summary_as_json(cli: Cli, home: Path, sim: Sim) -> None:
@@ -130,6 +134,47 @@ def test_the_summary_as_json(cli: Cli, home: Path, sim: Sim) -> None:
     assert code == 0 and "ended with" not in errors
     assert (summary["client"], summary["turns"], summary["calls"], summary["model"]) == ("claude", 1, 1, "sim")
     assert summary["input_tokens"] > 0 and summary["sessions"] == [] and Path(summary["log"]).exists()
+    assert summary["html"] == "" and "page" not in errors, "there is no store"
+
+
+def test_the_page_has_texts_if_they_are_recorded_and_no_keys(
+    cli: Cli, home: Path, sim: Sim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLGLOT_STORE_BODIES", "all")
+    install(
+        home, "claude", ASK.replace("Write to out.txt", "Write sk-ant-0123456789abcdef01 to out.txt"), sys.executable
+    )
+    code, out, errors = cli("claude", "--base-url", sim.base_url, "--json")
+    summary = json.loads(out.splitlines()[-1])
+    assert code == 0, errors
+    path = Path(summary["html"])
+    page = path.read_text("utf-8")
+    assert path.stat().st_mode & 0o777 == 0o600 and "out.txt" in page and "sk-ant-01234" not in page
+    data = json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[0])
+    assert data["session"]["id"] == summary["sessions"][0] and len(data["turns"]) == 1
+    assert re.findall(r'(?:src|href)="?https?://', page) == [], "it needs no other file"
+
+
+def test_no_page_is_written_if_it_is_not_wanted(cli: Cli, home: Path, sim: Sim) -> None:
+    install_claude(home)
+    code, _, errors = cli("claude", "--base-url", sim.base_url, "--no-html", "--state-dir", "s")
+    assert code == 0 and "page:    " not in errors and "as page: toolglot sessions export ses_" in errors
+    assert list(Path("s/runs").glob("*.html")) == []
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), TimeoutError(), ValueError("odd")])
+def test_a_page_that_cannot_be_written_changes_nothing_else(
+    error: Exception, cli: Cli, home: Path, sim: Sim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> bytes:
+        raise error
+
+    monkeypatch.setattr("toolglot.cli.run_page.export_page", fail)
+    install_claude(home, "sys.exit(5)\n")
+    code, _, errors = cli("claude", "--base-url", sim.base_url, "--state-dir", "s")
+    assert code == 5 and f"the page of the session was not written: {type(error).__name__}" in errors
+    assert "Claude Code ended with code 5" in errors and "as page: toolglot sessions export" in errors
+    assert list(Path("s/runs").glob("*.html")) == []
 
 
 def test_recovery_and_failures_are_counted(cli: Cli, home: Path, loop: Loop) -> None:
@@ -353,6 +398,17 @@ def test_ctrl_c_again_does_not_stop_the_summary() -> None:
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(PATIENCE)
+
+
+def test_a_signal_during_the_start_of_the_program_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("toolglot.cli.foreground.subprocess.Popen", Slow)
+    with Foreground() as foreground:
+        assert foreground.run(["/bin/sleep", "60"], {}) == 128 + signal.SIGTERM
 
 
 def test_a_signal_for_the_command_is_passed_on(home: Path, sim: Sim) -> None:

@@ -7,17 +7,18 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
-from support.loopback import Loop, running_gateway, running_loop, running_sim
+from support.loopback import Loop, Sim, running_gateway, running_loop, running_sim
 
-from toolglot.cli.backups import BackedUpFile
+import toolglot
+from toolglot.cli.gateway_contact import GatewayContact
 from toolglot.cli.main import main
 from toolglot.clients.agents import AGENTS
 from toolglot.config import KeyHash
-from toolglot.core.errors import UsageError
 from toolglot.sim import running
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -34,6 +35,7 @@ BEFORE = {
     ".aider.conf.yml": "# mine\nmodel: gpt\n",
 }
 """Files that people have already."""
+EXISTING = ("claude", "codex", "gemini", "opencode", "continue", "goose", "aider")
 
 
 @pytest.fixture
@@ -99,7 +101,7 @@ def test_undo_restores_every_byte(client: str, existing: bool, cli: Cli, home: P
     assert cli("setup", client, "--url", gateway, "--model", "another", "--no-test")[0] == 0
     assert snapshot(home) != once
     code, out, _ = cli("setup", client, "--undo")
-    assert code == 0 and "restored" in out
+    assert code == 0 and ("restored" in out) is (client in EXISTING and existing) and "took" not in out
     assert snapshot(home) == before
     assert "nothing to undo" in cli("setup", client, "--undo")[1]
 
@@ -128,38 +130,6 @@ def test_new_files_are_private_and_others_keep_their_permissions(cli: Cli, home:
         assert cli("setup", client, "--url", gateway, "--no-test")[0] == 0
     assert (home / ".codex/config.toml").stat().st_mode & 0o777 == 0o640
     assert (home / ".claude/settings.json").stat().st_mode & 0o777 == 0o600
-
-
-def test_changes_by_others_are_not_undone(cli: Cli, home: Path, gateway: str) -> None:
-    path = home / ".codex/config.toml"
-    cli("setup", "codex", "--url", gateway, "--no-test")
-    path.write_text(path.read_text("utf-8") + "\n[projects.x]\ntrust_level = 'trusted'\n", "utf-8")
-    edited = path.read_bytes()
-    code, _, errors = cli("setup", "codex", "--undo")
-    assert code == 2 and "was changed since" in errors and "--force" in errors and path.read_bytes() == edited
-    assert cli("setup", "codex", "--url", gateway, "--no-test", "--model", "other")[0] == 0
-    assert b"trust_level" in path.read_bytes() and b"other" in path.read_bytes()
-    assert cli("setup", "codex", "--undo")[0] == 2
-    assert cli("setup", "codex", "--undo", "--force")[0] == 0 and not path.exists()
-
-
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    target, link = tmp_path / "target", tmp_path / "link"
-    target.write_bytes(b"old")
-    link.symlink_to(target)
-    file = BackedUpFile(link)
-    assert file.write(b"new") and link.is_symlink() and target.read_bytes() == b"new"
-    assert file.restore() and link.is_symlink() and target.read_bytes() == b"old"
-
-
-def test_a_damaged_note_restores_only_by_force(tmp_path: Path) -> None:
-    file = BackedUpFile(tmp_path / "a")
-    file.path.write_bytes(b"old")
-    file.write(b"new")
-    file.note_path.write_bytes(b"{")
-    with pytest.raises(UsageError):
-        file.restore()
-    assert file.restore(force=True) and file.path.read_bytes() == b"old"
 
 
 @pytest.mark.parametrize(
@@ -203,7 +173,17 @@ def test_client_keys(cli: Cli, home: Path, loop: Loop, monkeypatch: pytest.Monke
     assert KEY not in (home / ".codex/config.toml").read_text("utf-8")
 
 
-def test_several_models_must_be_chosen_from(cli: Cli, loop: Loop, tmp_path: Path) -> None:
+def test_a_key_that_an_earlier_file_demands_is_pointed_out(cli: Cli, home: Path, gateway: str) -> None:
+    path = home / ".codex/config.toml"
+    path.parent.mkdir()
+    path.write_text('[model_providers.toolglot]\nname = "x"\nenv_key = "TOOLGLOT_KEY"\n', "utf-8")
+    code, out, _ = cli("setup", "codex", "--url", gateway, "--no-test")
+    assert code == 0 and f"note: {path} has model_providers.toolglot.env_key: Codex wants that variable set" in out
+    code, out, _ = cli("setup", "codex", "--url", gateway, "--no-test", "--key", "k")
+    assert code == 0 and "has model_providers" not in out
+
+
+def test_several_models_must_be_chosen_from(cli: Cli, home: Path, loop: Loop, tmp_path: Path) -> None:
     with running_sim(loop) as sim:
         file = tmp_path / "two.toml"
         models = "".join(f'[[model]]\nname = "{name}"\nmodel = "sim"\n' for name in ("big", "small"))
@@ -212,9 +192,32 @@ def test_several_models_must_be_chosen_from(cli: Cli, loop: Loop, tmp_path: Path
             code, _, errors = cli("setup", "claude", "--url", url)
             assert code == 2 and "--model; there are: big, small" in errors
             assert cli("setup", "claude", "--url", url, "--model", "small")[0] == 0
-            code, out, _ = cli("setup", "claude", "--url", url, "--model", "none-such")
-            assert code == 1 and "does not list 'none-such'" in out
-            assert "the test call failed" in out and "toolglot doctor" in out
+            before = snapshot(home)
+            code, out, errors = cli("setup", "claude", "--url", url, "--model", "none-such")
+            assert code == 2 and "the test call failed: " in errors and "nothing was written" in errors
+            assert "there are: big, small" in errors and (out, snapshot(home)) == ("", before)
+            for option in ("--print", "--no-test"):
+                code, out, _ = cli("setup", "claude", "--url", url, "--model", "none-such", option)
+                assert code == 0 and "note: the gateway does not list 'none-such'; there are: big, small" in out
+
+
+def test_a_model_that_is_not_listed_can_work(cli: Cli, gateway: str) -> None:
+    code, out, _ = cli("setup", "claude", "--url", gateway, "--model", "sim:hermes")
+    assert code == 0 and "note: the gateway does not list 'sim:hermes'" in out and "called get_weather(" in out
+
+
+def test_the_test_call_has_a_name_of_its_own(loop: Loop) -> None:
+    agents = []
+
+    async def answer(request: web.Request) -> web.Response:
+        agents.append(request.headers["User-Agent"])
+        return web.json_response({"error": {"message": "no"}}, status=400)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    with loop.entered(running(app)) as address:
+        GatewayContact(address, program="toolglot-setup").test_call("openai_chat", "m")
+    assert agents == [f"toolglot-setup/{toolglot.__version__}"]
 
 
 # doctor
@@ -242,6 +245,34 @@ def test_a_healthy_gateway(cli: Cli, gateway: str, upstream: str) -> None:
     assert (
         "a gateway is running" in found["port"]["text"] and "Claude Code uses this gateway" in found["client"]["text"]
     )
+
+
+def test_a_gateway_that_runs_is_asked(cli: Cli, gateway: str) -> None:
+    port = gateway.removesuffix("/v1").rpartition(":")[2]
+    code, out, _ = cli("doctor", "--port", port)
+    lines = [line for line in out.splitlines() if line.startswith(("ok       gateway", "ok       upstream"))]
+    assert (
+        code == 0 and "has its own" in lines[0] and "there are: sim" in lines[1] and "called get_weather(" in lines[2]
+    )
+    code, found = examine(cli, "--port", port, "--no-call")
+    assert code == 0 and "there are: sim" in found["gateway"]["text"]
+
+
+def test_a_gateway_that_cannot_be_used(
+    cli: Cli, loop: Loop, upstream: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with running_sim(loop) as sim, running_gateway(loop, sim, client_keys=str(KeyHash.of(KEY))) as url:
+        port = url.removesuffix("/v1").rpartition(":")[2]
+        code, found = examine(cli, "--port", port)
+        assert code == 1 and found["gateway"]["text"].endswith("needs a client key")
+        assert "TOOLGLOT_KEY" in found["gateway"]["remedy"] and "--key" not in json.dumps(found["gateway"])
+        monkeypatch.setenv("TOOLGLOT_KEY", KEY)
+        assert examine(cli, "--port", port)[0] == 0
+    with loop.entered(running(make_upstream(key="k"))) as address:
+        broken = cast(Sim, SimpleNamespace(base_url=f"{address}/v1"))
+        with running_gateway(loop, broken) as url:
+            code, found = examine(cli, "--port", url.removesuffix("/v1").rpartition(":")[2])
+    assert code == 2 and "lists no models" in found["gateway"]["text"] and "--base-url" in found["gateway"]["remedy"]
 
 
 def test_lines_have_the_command_that_corrects(cli: Cli) -> None:
@@ -299,12 +330,13 @@ def test_a_client_of_another_gateway(cli: Cli, gateway: str, upstream: str) -> N
 # Upstreams that state more about themselves
 
 
-def make_upstream(key: str = "", **answers: Any) -> web.Application:
-    """A server with a list of models and some further answers, by path."""
+def make_upstream(key: str = "", open_models: bool = False, **answers: Any) -> web.Application:
+    """A server with a list of models and some further answers, by path. ``open_models``: the list needs no key."""
     app = web.Application()
 
     async def answer(request: web.Request) -> web.Response:
-        if key and request.headers.get("Authorization") != f"Bearer {key}":
+        is_open = open_models and request.path == "/v1/models"
+        if key and not is_open and request.headers.get("Authorization") != f"Bearer {key}":
             return web.json_response({"error": {"message": f"Incorrect API key: {key}"}}, status=401)
         if request.path == "/v1/models":
             return web.json_response({"data": [{"id": "m", **answers.get("listed", {})}]})
@@ -324,6 +356,16 @@ def test_whose_key_was_refused(given: str, cli: Cli, loop: Loop, monkeypatch: py
     assert ("refuses the gateway's own key" if given else "the gateway has none for it") in found["key"]["text"]
     assert "not the key of your client" in found["key"]["text"] and "TOOLGLOT_API_KEY" in found["key"]["remedy"]
     assert "another-key" not in json.dumps(found)
+
+
+def test_a_key_that_only_chats_need(cli: Cli, loop: Loop) -> None:
+    app = make_upstream(key="the-right-key", open_models=True)
+    with loop.entered(running(app)) as address:
+        code, out, _ = cli("doctor", "--base-url", f"{address}/v1", "--port", "0")
+    keys = [line for line in out.splitlines() if line.split()[1] == "key"]
+    assert code == 2 and "none is needed to list models" in keys[0]
+    assert "problem" in keys[1] and "wants a key and the gateway has none for it" in keys[1]
+    assert keys[1].endswith("->  set TOOLGLOT_API_KEY, or api_key of [[upstream]] 'default'") and "--dialect" not in out
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from support.rows import in_one_test
 
 from toolglot.clients.agents import AGENTS, Connection, find_agent
 from toolglot.clients.file_editing import merge_text, merge_values, parse_text
-from toolglot.clients.json_editing import edit_json, parse_json
+from toolglot.clients.json_editing import merge_json, parse_json
 
 HERE = Connection(address="http://127.0.0.1:8484", model="qwen3-coder:30b")
 ELSEWHERE = Connection(address="https://gateway.example/glot", model='a "model"', key="secret-key")
@@ -37,9 +37,9 @@ def test_json_of_any_layout_is_merged(
     before: dict[str, Any], changes: dict[str, Any], indent: int | str | None
 ) -> None:
     text = json.dumps(before, indent=indent)
-    edited = edit_json(text, changes)
+    edited = merge_json(text, changes)
     assert json.loads(edited) == merge_values(before, changes)
-    assert edit_json(edited, changes) == edited
+    assert merge_json(edited, changes) == edited
 
 
 COMMENTED = """\
@@ -58,7 +58,7 @@ COMMENTED = """\
 
 def test_comments_stay_where_they_are() -> None:
     changes = {"theme": "light", "env": {"B": "2"}, "model": "m"}
-    assert edit_json(COMMENTED, changes) == COMMENTED.replace("dark", "light").replace(
+    assert merge_json(COMMENTED, changes) == COMMENTED.replace("dark", "light").replace(
         '"1" // the first\n    // the end', '"1", // the first\n    // the end\n    "B": "2"'
     ).replace('"http://a//b",\n', '"http://a//b",\n  "model": "m"\n')
 

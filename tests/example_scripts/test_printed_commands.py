@@ -33,7 +33,7 @@ NOT_RUN = {
 }
 PRINTS = {
     r"toolglot setup [\w-]+$": r"called get_weather\(\{\"city\":\"Paris\"\}\)",
-    r"toolglot setup \w+ --undo": "restored",
+    r"toolglot setup \w+ --undo": "removed .*, which setup had made",
     r"toolglot doctor": "ok +call +sim, streamed",
     r"toolglot explain": "tier +text",
     r"toolglot read": "get_weather",

@@ -121,7 +121,7 @@ def test_the_error_for_a_missing_runtime_says_what_to_do(monkeypatch: pytest.Mon
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == local.RUNTIME else real(name))
     with pytest.raises(UsageError) as refused:
         local.start(Path("a.gguf"))
-    for way_out in (local.RUNTIME, "toolglot[local]", "--base-url", "toolglot sim"):
+    for way_out in (local.RUNTIME, "pip install", "[local]", "--base-url", "toolglot sim"):
         assert way_out in refused.value.message
 
 

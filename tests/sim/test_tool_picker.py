@@ -444,3 +444,27 @@ def test_a_script_that_is_no_toml_is_told(tmp_path: Path) -> None:
     path.write_text("[[answer", encoding="utf-8")
     with pytest.raises(UsageError, match="not TOML"):
         load_script(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("I'm currently working in the directory: /home/me/a b\nHere", "/home/me/a b/hello.txt"),
+        (" - Primary working directory: /home/me\n - Is", "/home/me/hello.txt"),
+        ("- **Workspace Directories:**\n  - /home/me\n", "/home/me/hello.txt"),
+        ("Working directory: /home/me.\n", "/home/me/hello.txt"),
+        ("You work in a directory.", "hello.txt"),
+    ],
+    ids=["qwen", "claude", "gemini", "opencode", "none"],
+)
+def test_a_path_that_must_be_absolute_is_in_the_folder_of_the_client(text: str, path: str) -> None:
+    properties = {
+        "file_path": {"type": "string", "description": "The absolute path; relative paths are not supported"},
+        "content": {"type": "string"},
+    }
+    tool = {"name": "write_file", "parameters": {"type": "object", "properties": properties, "required": [*properties]}}
+    messages = [{"role": "user", "content": text}, {"role": "user", "content": 'Write "hello" to hello.txt'}]
+    asked = parse_request({"model": "m", "messages": messages, "tools": [{"type": "function", "function": tool}]})
+    assert json.loads(pick_answer(asked).calls[0].arguments) == {"file_path": path, "content": "hello"}
+    properties["file_path"]["description"] = "The path"
+    assert json.loads(pick_answer(asked).calls[0].arguments)["file_path"] == "hello.txt"

@@ -1,105 +1,252 @@
-"""Backups of files that belong to other programs: what they held before, so that it can be restored exactly.
+"""Backups of files that belong to other programs, so that what was set in them can be taken back.
 
-Next to a changed file are ``<name>.toolglot-backup`` with its former bytes, if it existed, and
-``<name>.toolglot-setup`` with the digest of what was written, so that changes by others are noticed.
+Strategy. Next to a changed file are ``<name>.toolglot-backup`` with its former bytes, if it existed, and
+``<name>.toolglot-setup``, a note with the digest of what was written and with each value that was set. A file that
+was not changed since gets its former bytes back. In one that its client or a person has changed, each value that is
+still the one that was set becomes what it was before, and everything else stays.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+import msgspec
+
+from toolglot.clients.file_editing import ChangeList, find_changes, parse_text, revert_text
+from toolglot.clients.setting_paths import show_path
 from toolglot.core.errors import UsageError
 
 BACKUP: Final = ".toolglot-backup"
 NOTE: Final = ".toolglot-setup"
 PRIVATE: Final = 0o600
 """New files can hold a key."""
+RESTORED, REMOVED, TAKEN_BACK = "restored", "removed", "taken back"
+EMPTY: Final = ("", "{}")
+
+
+class SetupNote(msgspec.Struct, kw_only=True):
+    """What is known of a changed file: the digest of what was written, whether there was a file before and its digest,
+    the folders that were made, the address that was set, and each value."""
+
+    sha256: str
+    existed: bool = True
+    backup_sha256: str = ""
+    folders: tuple[str, ...] = ()
+    address: str = ""
+    changes: ChangeList = ChangeList()
+
+
+@dataclass(slots=True)
+class Undo:
+    """What is to be done with one file: its new content, or none if it is removed. ``kept`` are settings that others
+    have changed since, ``remarks`` what a person should know."""
+
+    path: Path
+    state: str
+    content: bytes | None = None
+    kept: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
 
 class BackedUpFile:
-    """A file that is changed once or more, and restored to what it was before the first change."""
+    """A file that is changed once or more, and from which the changes can be taken back. ``kind`` is its format."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: str) -> None:
         self.path = path
+        self.kind = kind
         self.backup = path.with_name(path.name + BACKUP)
         self.note_path = path.with_name(path.name + NOTE)
 
-    def read(self) -> bytes:
-        """The bytes to start from: those of the backup if the file is as it was written, else those of the file."""
-        if self.note_path.exists() and not self._is_edited(self._read_note()):
-            return self.backup.read_bytes() if self.backup.exists() else b""
-        return self.path.read_bytes() if self.path.exists() else b""
+    def read(self) -> str:
+        """The text without what an earlier setup wrote. Raises: UsageError, OSError."""
+        note = self._read_note()
+        if note is None:
+            return self._decode(self._content() or b"")
+        content = self._plan(note).content
+        return self._decode(content or b"")
 
-    def write(self, data: bytes) -> bool:
-        """Write the file if that changes it, with a backup of what was there before the first change.
+    def write(
+        self, base: str, text: str, address: str, volatile: Collection[str] = (), defaults: Collection[str] = ()
+    ) -> bool:
+        """Write a text if that changes the values of the file, with a backup of the text that it was made from.
 
-        Returns: whether it was changed.
+        Parameters: ``volatile`` are keys that the client itself keeps up to date, ``defaults`` those that a new file
+        needs. Returns: whether the file was changed. Raises: UsageError, OSError.
         """
-        if self.path.exists() and self.path.read_bytes() == data:
+        note, content = self._read_note(), self._content()
+        if content == text.encode():
             return False
-        if self.note_path.exists():
-            note = self._read_note()
-            note["edited"] = self._is_edited(note)
+        with suppress(UsageError, ValueError):
+            if note is not None and content and self._parse(content) == parse_text(text, self.kind):
+                return False
+        existed = bool(base.strip()) or (note.existed if note else content is not None)
+        folders = note.folders if note else self._make_folders()
+        former = base.encode()
+        if existed:
+            self._put(self.backup, former)
         else:
-            note = {"edited": False, "folders": self._make_folders()}
-            if self.path.exists():
-                self._put(self.backup, self.path.read_bytes())
-        note["sha256"] = _digest(data)
-        self._put(self.note_path, json.dumps(note).encode())
-        self._put(self.path, data)
+            self.backup.unlink(missing_ok=True)
+        needed = () if existed else defaults
+        changes = find_changes(parse_text(base, self.kind), parse_text(text, self.kind), volatile, needed)
+        written = SetupNote(
+            sha256=_digest(text.encode()),
+            existed=existed,
+            backup_sha256=_digest(former) if existed else "",
+            folders=folders,
+            address=address,
+            changes=changes,
+        )
+        self._put(self.note_path, msgspec.json.encode(written))
+        self._put(self.path, text.encode())
         return True
 
-    def restore(self, force: bool = False) -> bool:
-        """Restore the former bytes and remove the backup.
+    # Taking back
 
-        Returns: False if there is nothing to restore. Raises: UsageError if others have changed the file since, unless
-        it is forced.
+    def plan_undo(self, force: bool = False) -> Undo | None:
+        """What would take the changes back; nothing is changed yet. None: there are none.
+
+        Parameters: ``force`` restores the former bytes whatever others have changed since. Raises: UsageError if that
+        cannot be done, OSError.
         """
-        if not self.note_path.exists():
-            return False
-        if not force:
-            self.require_unedited()
+        if force and self.note_path.exists():
+            return self._plan_force()
         note = self._read_note()
-        if self.backup.exists():
-            self._put(self.path, self.backup.read_bytes())
-            self.backup.unlink()
-        else:
+        return None if note is None else self._plan(note)
+
+    def undo(self, plan: Undo) -> None:
+        """Do what was planned, and remove the backup. One that is damaged stays."""
+        note: SetupNote | None = None
+        with suppress(UsageError):
+            note = self._read_note()
+        damaged = self.backup.exists() and note is not None and note.existed and self._is_damaged(note)
+        if plan.content is None:
             self.path.unlink(missing_ok=True)
+        elif plan.content != self._content():
+            self._put(self.path, plan.content)
+        if damaged and plan.state == TAKEN_BACK:
+            plan.remarks.append(f"{self.backup} is left there")
+        else:
+            self.backup.unlink(missing_ok=True)
         self.note_path.unlink()
-        for folder in note.get("folders", ()):
+        for folder in note.folders if note else ():
             if Path(folder).is_dir() and not any(Path(folder).iterdir()):
                 Path(folder).rmdir()
-        return True
 
-    def require_unedited(self) -> None:
-        """Raise UsageError if others have changed the file since it was written."""
-        if self.note_path.exists() and self._is_edited(self._read_note()):
-            former = self.backup if self.backup.exists() else "that there was no file"
+    def _plan(self, note: SetupNote) -> Undo:
+        content, former = self._content(), self._read_backup(note)
+        if content is None and (former is not None or not note.existed):
+            gone = "it had been deleted since the setup"
+            return Undo(self.path, RESTORED if note.existed else REMOVED, former, remarks=[gone])
+        if content is None:
             raise UsageError(
-                f"{self.path} was changed since: remove the settings for toolglot by hand, or give --force, which"
-                f" restores {former}"
+                f"{self.path} and {self.backup} are gone: there is nothing left to restore. {self._forget}"
             )
+        if _digest(content) == note.sha256:
+            if not note.existed:
+                return Undo(self.path, REMOVED)
+            if former is not None:
+                return Undo(self.path, RESTORED, former)
+        return self._plan_revert(note, content)
 
-    def _read_note(self) -> dict[str, Any]:
+    def _plan_revert(self, note: SetupNote, content: bytes) -> Undo:
+        """Take back each value that is still the one that was set."""
+        if not note.changes.changes:
+            raise UsageError(
+                f"{self.path} was changed since, and {self.note_path} does not say which settings are toolglot's:"
+                f" {self._by_hand(note)}"
+            )
         try:
-            note = json.loads(self.note_path.read_bytes())
-        except ValueError:
+            text, kept = revert_text(self._decode(content), note.changes, self.kind)
+        except ValueError as error:
+            names = ", ".join(show_path(change.path) for change in note.changes.changes)
+            raise UsageError(
+                f"{self.path} was changed since and cannot be edited: {error}. Correct it, or {self._by_hand(note)}."
+                f" Settings of toolglot are: {names}"
+            ) from None
+        plan = Undo(self.path, TAKEN_BACK, text.encode(), [show_path(path) for path in kept])
+        if not note.existed and text.strip() in EMPTY:
+            return Undo(self.path, REMOVED)
+        if self._is_damaged(note):
+            how = "changed since" if self.backup.exists() else "missing"
+            plan.remarks.append(f"its backup is {how}, so settings were taken back one by one")
+        befores = [change.before for change in note.changes.changes]
+        if note.address and note.address in text and not any(note.address in str(before) for before in befores):
+            plan.remarks.append(f"it still names {note.address}, at a place where setup did not write it")
+        return plan
+
+    def _plan_force(self) -> Undo:
+        try:
+            note = self._read_note()
+        except UsageError:
             note = None
-        return note if isinstance(note, dict) else {"edited": True}
+        if self.backup.exists():
+            return Undo(self.path, RESTORED, self.backup.read_bytes())
+        if note is None or note.existed:
+            raise UsageError(f"there is no backup {self.backup} to restore: undo without --force, or {self._edit}")
+        return Undo(self.path, REMOVED)
 
-    def _is_edited(self, note: dict[str, Any]) -> bool:
-        current = _digest(self.path.read_bytes()) if self.path.exists() else ""
-        return bool(note.get("edited")) or current != note.get("sha256")
+    def _by_hand(self, note: SetupNote | None) -> str:
+        forced = "give --force, which restores "
+        if self.backup.exists():
+            return f"{self._edit}, or {forced}{self.backup}"
+        return f"{self._edit}, or {forced}that there was no file" if note and not note.existed else self._edit
 
-    def _make_folders(self) -> list[str]:
+    @property
+    def _edit(self) -> str:
+        return (
+            f"remove the settings for toolglot by hand ('toolglot setup CLIENT --print' shows them) and {self._forget}"
+        )
+
+    @property
+    def _forget(self) -> str:
+        return f"delete {self.note_path}"
+
+    # Files
+
+    def _read_note(self) -> SetupNote | None:
+        """The note, if there is one. Raises: UsageError if it is damaged."""
+        try:
+            return msgspec.json.decode(self.note_path.read_bytes(), type=SetupNote)
+        except FileNotFoundError:
+            return None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise UsageError(
+                f"{self.note_path} is damaged, so it is not known what setup wrote to {self.path}:"
+                f" {self._by_hand(None)}"
+            ) from None
+
+    def _read_backup(self, note: SetupNote) -> bytes | None:
+        """The former bytes; None if there was no file, or the backup is missing or damaged."""
+        return None if not note.existed or self._is_damaged(note) else self.backup.read_bytes()
+
+    def _is_damaged(self, note: SetupNote) -> bool:
+        if not note.existed:
+            return False
+        return not self.backup.exists() or _digest(self.backup.read_bytes()) != note.backup_sha256
+
+    def _content(self) -> bytes | None:
+        return self.path.read_bytes() if self.path.exists() else None
+
+    def _parse(self, content: bytes) -> object:
+        return parse_text(self._decode(content), self.kind)
+
+    def _decode(self, content: bytes) -> str:
+        try:
+            return content.decode()
+        except UnicodeDecodeError:
+            raise UsageError(f"{self.path} cannot be edited: it is not UTF-8") from None
+
+    def _make_folders(self) -> tuple[str, ...]:
         """Make the folder of the file. Returns: what was made, innermost first."""
         missing = [folder for folder in self.path.parents if not folder.exists()]
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        return [str(folder) for folder in missing]
+        return tuple(str(folder) for folder in missing)
 
     def _put(self, path: Path, data: bytes) -> None:
         """Replace a file at once, with the permissions that the configured file has. A link stays a link."""

@@ -18,16 +18,19 @@ from toolglot.cli.backups import BackedUpFile
 from toolglot.cli.common_options import add_gateway_options, find_settings_file, load_settings
 from toolglot.cli.exit_codes import FINDINGS, OK, USAGE_ERROR, Commands
 from toolglot.cli.explain import explain_route
-from toolglot.cli.gateway_contact import GatewayContact, find_address
-from toolglot.clients.agents import AGENTS
+from toolglot.cli.gateway_contact import GatewayContact, find_address, name_models
+from toolglot.clients.agents import AGENTS, KEY_VARIABLE
 from toolglot.config import ModelSettings, Settings, Upstream
 from toolglot.config.settings import ANY
+from toolglot.config.upstream_errors import KEY_STATUSES
 from toolglot.core.errors import StoreError, ToolglotError, UsageError
+from toolglot.core.installation import name_install_command
 from toolglot.server.upstream.findings import FINE, PROBLEM, WARNING, Finding
 
 EXAMPLES = """\
 examples:
-  toolglot doctor                                          the settings that 'toolglot serve' would use here
+  toolglot doctor                                          the settings that 'toolglot serve' would use here, and the
+                                                           gateway that runs at their address
   toolglot doctor --base-url http://127.0.0.1:8080/v1      a server, before the gateway is started
   toolglot doctor --no-call                                without a request to the model
   toolglot doctor --json
@@ -61,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         import toolglot.server.upstream.probe  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"doctor needs the server extra: pip install 'toolglot[server]' ({error})") from None
+        raise UsageError(f"doctor needs the server extra: {name_install_command('server')} ({error})") from None
     findings = asyncio.run(_collect(arguments))
     if arguments.json:
         print(json.dumps({"findings": [asdict(finding) for finding in findings]}, ensure_ascii=False, indent=2))
@@ -95,8 +98,13 @@ async def examine(arguments: argparse.Namespace) -> AsyncIterator[Finding]:
     yield Finding("settings", FINE, str(path) if path else "no file; options and environment only")
     for note in settings.notes:
         yield Finding("settings", WARNING, note, "toolglot config show")
+    address = find_address(None, settings)
+    contact = GatewayContact(address, os.environ.get(KEY_VARIABLE, ""), "toolglot-doctor")
+    asked = not arguments.base_url and settings.server.port and await asyncio.to_thread(is_gateway, contact)
     if settings.embedded.model:
         yield check_embedded(settings)
+    elif not settings.upstreams and asked:
+        yield Finding("upstream", FINE, f"none in the settings here; the gateway at {address} has its own")
     elif not settings.upstreams:
         text = "none is configured: the gateway starts the embedded model, which is far too small for agents"
         yield Finding("upstream", WARNING, text, "toolglot serve --base-url http://127.0.0.1:8080/v1")
@@ -104,8 +112,10 @@ async def examine(arguments: argparse.Namespace) -> AsyncIterator[Finding]:
         async for finding in examine_upstream(settings, upstream, calls=not arguments.no_call):
             yield finding
     yield await check_store(settings)
-    address = find_address(None, settings)
     yield await asyncio.to_thread(check_port, settings, address)
+    if asked:
+        for finding in await asyncio.to_thread(check_gateway, contact, arguments.model, not arguments.no_call):
+            yield finding
     for finding in check_clients(address):
         yield finding
 
@@ -132,6 +142,7 @@ async def examine_model(settings: Settings, upstream: Upstream, model: str, call
     """How tools reach a model and why, and whether it makes a call in a streamed answer."""
     from time import monotonic, time
 
+    from toolglot.server.upstream.checks import describe_refused_key
     from toolglot.server.upstream.discovery import load_capabilities
     from toolglot.server.upstream.probe import NO, YES, Probe, Test
 
@@ -155,6 +166,9 @@ async def examine_model(settings: Settings, upstream: Upstream, model: str, call
     if not calls:
         return
     found = await probe.run(test)
+    if found.status in KEY_STATUSES:
+        yield describe_refused_key(upstream, found.detail)
+        return
     severity = {YES: FINE, NO: WARNING}.get(found.result, PROBLEM)
     remedy = "" if severity == FINE else f"toolglot probe --model {model}, or another --mode or --dialect"
     yield Finding("call", severity, f"{model}, streamed, {found.seconds:.1f} s: {found.detail}", remedy)
@@ -218,14 +232,42 @@ def check_port(settings: Settings, address: str) -> Finding:
     return Finding("port", FINE, f"{port or 'any'} is free; start the gateway with 'toolglot serve'")
 
 
+def is_gateway(contact: GatewayContact) -> bool:
+    """Whether a gateway runs at the address, and no other program."""
+    try:
+        return contact.is_running()
+    except UsageError:
+        return False
+
+
+def check_gateway(contact: GatewayContact, model: str | None, calls: bool) -> list[Finding]:
+    """What a gateway that runs serves, and whether a call is made through it."""
+    try:
+        listed = contact.list_models()
+    except UsageError as error:
+        remedy = f"set {KEY_VARIABLE} to a client key ('toolglot key' makes one)"
+        return [Finding("gateway", WARNING, error.message.partition(": ")[0], remedy)]
+    if not listed:
+        text = f"{contact.address} lists no models, as if its upstream were down; its log says what it found"
+        return [Finding("gateway", PROBLEM, text, "toolglot doctor --base-url ADDRESS_OF_ITS_UPSTREAM")]
+    served = Finding("gateway", FINE, f"{contact.address}: {name_models(listed)}")
+    if not calls:
+        return [served]
+    test = contact.test_call("openai_chat", model or listed[0])
+    severity = PROBLEM if test.problem else FINE if test.call else WARNING
+    remedy = "" if severity != WARNING else "another model, or another --mode or --dialect of the gateway"
+    return [served, Finding("gateway", severity, test.describe(), remedy)]
+
+
 def check_clients(address: str) -> Iterator[Finding]:
     """Which clients are configured for the gateway at this address, or for another one."""
     configured = False
     for agent in AGENTS:
-        for path in (file.locate(os.environ, Path.home()) for file in agent.files[:1]):
+        for file in agent.files[:1]:
+            path = file.locate(os.environ, Path.home())
             try:
                 text = path.read_text("utf-8", "replace") if path.is_file() else ""
-                ours = BackedUpFile(path).note_path.exists()
+                ours = BackedUpFile(path, file.format).note_path.exists()
             except OSError:
                 continue
             if address in text:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
+from toolglot.cli.terminal import ProgressLine
 from toolglot.config import ModelSettings, Secret, Settings, Upstream
 from toolglot.core.errors import UnreachableError, UsageError
 from toolglot.server.upstream.embedded import check_runtime, start
-from toolglot.server.upstream.embedded_models import DEFAULT_MODEL, MIB, ModelChoice, choose_model
+from toolglot.server.upstream.embedded_models import DEFAULT_MODEL, MIB, ModelChoice, PackagedWeights, choose_model
 from toolglot.server.upstream.weights import fetch_weights, find_cache_folder, find_kept_weights
 
 UPSTREAM: Final = "embedded"
@@ -23,9 +21,6 @@ NOT_RUNNING: Final = "http://embedded.invalid/v1"
 """The address of an embedded model that is only explained."""
 SERVER_FACTS: Final = {"server": ("llama.cpp",)}
 INTERRUPTED: Final = 130
-BAR_WIDTH: Final = 30
-LINE_STEP: Final = 0.1
-"""Part of a download after which a line is printed where there is no terminal."""
 MODELS_FOLDER: Final = "models"
 
 
@@ -94,57 +89,16 @@ def run_embedded(settings: Settings) -> Iterator[Settings]:
 
 def _download(choice: ModelChoice, settings: Settings) -> Path:
     assert not isinstance(choice.weights, Path)
-    folder, bar = _find_folder(settings), ProgressBar(choice.name)
+    folder = _find_folder(settings)
     print(f"Downloading {choice.name}, {choice.weights.size // MIB:,} MiB, to {folder}", file=sys.stderr, flush=True)
     try:
-        return fetch_weights(choice.weights, folder, bar.show)
+        return fetch_with_progress(choice.weights, choice.name, folder)
     except KeyboardInterrupt:
-        bar.end()
         print("toolglot: stopped; the next start goes on from here", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
-    finally:
-        bar.end()
 
 
-@dataclass
-class ProgressBar:
-    """Progress on one line of a terminal; elsewhere a line now and then."""
-
-    name: str
-    stream: IO[str] = field(default_factory=lambda: sys.stderr)
-    _began: float = field(default_factory=time.monotonic)
-    _first: int = -1
-    _last: tuple[str, int] = ("", -1)
-    _open: bool = False
-
-    def show(self, doing: str, done: int, size: int) -> None:
-        """Show how much of ``size`` bytes is done; without a size only what is being done."""
-        self._first = done if self._first < 0 else self._first
-        share = done / size if size else 0.0
-        if not self.stream.isatty():
-            step = (doing, int(share / LINE_STEP))
-            if step != self._last:
-                self._last = step
-                print(self._describe(doing, done, size), file=self.stream, flush=True)
-            return
-        filled = round(share * BAR_WIDTH)
-        bar = f"[{'#' * filled}{'.' * (BAR_WIDTH - filled)}] " if size else ""
-        line = f"{bar}{self._describe(doing, done, size)}"
-        width = shutil.get_terminal_size().columns - 1
-        self.stream.write(f"\r{line[:width]:<{width}}")
-        self.stream.flush()
-        self._open = True
-
-    def _describe(self, doing: str, done: int, size: int) -> str:
-        if not size:
-            return f"{doing} {self.name}"
-        seconds = time.monotonic() - self._began
-        rate = max(0, done - self._first) / seconds if seconds else 0
-        left = f", {(size - done) / rate:,.0f} s left" if rate and done < size else ""
-        return f"{done / size:.0%} of {size // MIB:,} MiB{left}, {doing} {self.name}"
-
-    def end(self) -> None:
-        """Leave the line of the bar."""
-        if self._open:
-            print(file=self.stream, flush=True)
-            self._open = False
+def fetch_with_progress(weights: PackagedWeights, name: str, folder: Path) -> Path:
+    """The model file in a folder, downloaded if it is not there. Raises: UnreachableError."""
+    with ProgressLine("", logged=True) as progress:
+        return fetch_weights(weights, folder, lambda doing, *amounts: progress.show(f"{doing} {name}", *amounts))

@@ -49,7 +49,8 @@ SHOWN_CHARACTERS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One line of a corpus. ``expected`` are the readings that count as right; empty if nothing is expected."""
+    """One line of a corpus. ``expected`` are the readings that count as right; empty if nothing is expected. ``fields``
+    are those that it can be grouped by."""
 
     name: str
     group: str
@@ -57,6 +58,7 @@ class Output:
     tools: list[Any]
     truncated: bool
     expected: tuple[tuple[ComparedCall, ...], ...]
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -136,6 +138,7 @@ def score_corpus(arguments: argparse.Namespace) -> tuple[dict[str, Score], list[
     """The scores by group, and up to ``--show`` outputs that are not right. Raises: UsageError."""
     scores: dict[str, Score] = {}
     faults: list[dict[str, Any]] = []
+    fields: dict[str, None] = {}
     name = arguments.corpus
     total = Path(name).stat().st_size if name != STANDARD_INPUT and Path(name).is_file() else 0
     with ProgressLine("scoring", total) as progress:
@@ -144,6 +147,7 @@ def score_corpus(arguments: argparse.Namespace) -> tuple[dict[str, Score], list[
             if not line.strip():
                 continue
             output = parse_output(line, f"{name}:{number}", arguments.by)
+            fields |= dict.fromkeys(output.fields)
             reading = read_output(output, arguments.stream, arguments.unknown_tools)
             verdict = judge_output(output, reading)
             score = scores.setdefault(output.group, Score())
@@ -151,6 +155,8 @@ def score_corpus(arguments: argparse.Namespace) -> tuple[dict[str, Score], list[
             score.repairs.update(repair for call in reading.calls for repair in call.repairs)
             if verdict in VERDICTS and verdict != RIGHT and len(faults) < arguments.show:
                 faults.append(describe_fault(output, reading, verdict))
+    if scores and arguments.by and arguments.by not in fields:
+        raise UsageError(f"--by: no line of {name} has the field {arguments.by!r}; there are: {', '.join(fields)}")
     return scores, faults
 
 
@@ -171,9 +177,9 @@ def parse_output(line: bytes, place: str, by: str | None) -> Output:
     tools = [] if tools is None else tools
     if not isinstance(tools, list):
         raise UsageError(f"{place}: tools is not a list")
-    return Output(
-        str(row.get("id") or place), group, text, tools, finish == "length", tuple(parse_expected(row, place))
-    )
+    fields = tuple(key for key, value in row.items() if isinstance(value, str | int | float) and key not in TEXT_KEYS)
+    expected = tuple(parse_expected(row, place))
+    return Output(str(row.get("id") or place), group, text, tools, finish == "length", expected, fields)
 
 
 def find_text(row: Mapping[str, Any]) -> str | None:

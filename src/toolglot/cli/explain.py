@@ -16,6 +16,7 @@ from toolglot.cli.input_files import read_input
 from toolglot.config import Settings
 from toolglot.config.keys import MASK, mask_address
 from toolglot.core.errors import StoreError, UsageError
+from toolglot.core.installation import name_install_command
 
 if TYPE_CHECKING:
     from toolglot.gateway.exchange import Exchange
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         from toolglot.server.upstream.discovery import load_capabilities
     except ImportError as error:
-        raise UsageError(f"explain needs the server extra: pip install 'toolglot[server]' ({error})") from None
+        raise UsageError(f"explain needs the server extra: {name_install_command('server')} ({error})") from None
     from time import time
 
     settings = _add_embedded_upstream(load_settings(arguments))

@@ -31,6 +31,7 @@ class Foreground:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._handlers: dict[signal.Signals, Handler] = {}
+        self._early: list[int] = []
 
     def __enter__(self) -> Foreground:
         return self
@@ -50,6 +51,8 @@ class Foreground:
                 self._process = subprocess.Popen(list(command), env=dict(environment))
             except OSError as error:
                 raise UsageError(f"{command[0]} cannot be started: {error.strerror}") from None
+            for number in self._early:
+                self._pass_on(number, None)
             code = _wait(self._process)
         return SIGNALLED - code if code < 0 else code
 
@@ -61,7 +64,9 @@ class Foreground:
                 self._handlers[number] = signal.signal(number, handler)
 
     def _pass_on(self, number: int, _: FrameType | None) -> None:
-        if self._process is not None and self._process.returncode is None:
+        if self._process is None:
+            self._early.append(number)  # it is being started, and may run already
+        elif self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.kill(self._process.pid, number)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
+import toolglot
 from toolglot.config import Settings
 from toolglot.core.errors import UsageError
 
@@ -49,11 +50,13 @@ class CallTest:
 
 
 class GatewayContact:
-    """A running gateway, by its address (without ``/v1``) and a client key, which may be empty."""
+    """A running gateway, by its address (without ``/v1``) and a client key, which may be empty. ``program`` is the name
+    that its records have for the requests."""
 
-    def __init__(self, address: str, key: str = "") -> None:
+    def __init__(self, address: str, key: str = "", program: str = "toolglot") -> None:
         self.address = address.rstrip("/").removesuffix("/v1")
         self.key = key
+        self.program = f"{program}/{toolglot.__version__}"
         self._opener = build_opener(ProxyHandler({}))
 
     def is_running(self) -> bool:
@@ -140,7 +143,8 @@ class GatewayContact:
         self, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None, timeout: float = 30.0
     ) -> tuple[int, Headers, bytes]:
         bearer = {"Authorization": f"Bearer {self.key}"} if self.key and headers is None else {}
-        sent = {"Content-Type": "application/json", **bearer, **(headers or {})}
+        named = {"Content-Type": "application/json", "User-Agent": self.program}
+        sent = {**named, **bearer, **(headers or {})}
         request = Request(self.address + path, body, sent)
         try:
             with self._opener.open(request, timeout=timeout) as response:
@@ -198,5 +202,10 @@ def choose_model(given: str | None, listed: list[str]) -> str:
             "the gateway lists no models, as if its upstream were down: its log says what it found at the start."
             " Start the upstream, or give a model with --model"
         )
+    raise UsageError(f"choose a model with --model; {name_models(listed)}")
+
+
+def name_models(listed: list[str]) -> str:
+    """The models that there are, as the end of a sentence."""
     more = f" and {len(listed) - LISTED} more" if len(listed) > LISTED else ""
-    raise UsageError(f"choose a model with --model; there are: {', '.join(listed[:LISTED])}{more}")
+    return f"there are: {', '.join(listed[:LISTED])}{more}"

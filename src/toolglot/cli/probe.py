@@ -11,6 +11,7 @@ from toolglot.cli.common_options import add_gateway_options, load_settings
 from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
 from toolglot.config import Settings
 from toolglot.core.errors import UsageError
+from toolglot.core.installation import name_install_command
 
 if TYPE_CHECKING:
     from toolglot.server.upstream.probe import Finding
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         import toolglot.server.upstream.probe  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"probe needs the server extra: pip install 'toolglot[server]' ({error})") from None
+        raise UsageError(f"probe needs the server extra: {name_install_command('server')} ({error})") from None
     document = asyncio.run(run_tests(settings, quiet=arguments.json))
     if arguments.json:
         print(json.dumps(document, ensure_ascii=False, indent=2))

@@ -2,7 +2,7 @@
 
 Strategy. The upstream is checked first. Then a gateway starts in a process of its own, on a free port, with its log in
 a file. The agent gets variables, options and files in a temporary folder that point to it, and runs in the foreground.
-When it ends, the gateway stops, and its log and store give the summary.
+When it ends, the gateway stops, its log and store give the summary, and its session becomes one HTML file.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
 from toolglot.cli.foreground import SIGNALLED, Foreground
 from toolglot.cli.gateway_contact import GatewayContact, choose_model
 from toolglot.cli.gateway_process import direct_others, started
+from toolglot.cli.run_page import write_page
 from toolglot.cli.run_summary import RunSummary, count_records, find_sessions, read_records
 from toolglot.cli.serve import repeat_options
 from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, Connection, find_agent, suggest_agent
 from toolglot.config import Settings
 from toolglot.config.settings import ANY
 from toolglot.core.errors import ClientError, UsageError
+from toolglot.core.installation import name_install_command
 from toolglot.gateway.capabilities.learned import find_folder
 from toolglot.server.upstream.findings import PROBLEM, Finding
 
@@ -60,7 +62,8 @@ def add(commands: Commands) -> None:
         help="start an agent with a gateway of its own",
         usage="toolglot run CLIENT [options] [-- ARGUMENTS ...]",
         description="Check the upstream, start a gateway on a free port, and start an agent that uses it, in this"
-        " terminal. No file of the agent is changed. At the end turns, calls, repairs, retries and tokens are shown.",
+        " terminal. No file of the agent is changed. At the end turns, calls, repairs, retries and tokens are shown,"
+        " and the session is written to one HTML file.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -68,6 +71,9 @@ def add(commands: Commands) -> None:
     run_parser.add_argument("client", metavar="CLIENT", help=names)
     run_parser.add_argument("--print", action="store_true", help="print what would be run, and run nothing")
     run_parser.add_argument("--json", action="store_true", help="print the summary as one line of JSON")
+    run_parser.add_argument(
+        "--no-html", action="store_true", help="do not write the session to an HTML file at the end"
+    )
     run_parser.add_argument("--no-check", action="store_true", help="start the agent whatever the checks find")
     run_parser.add_argument(
         "--key",
@@ -97,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 ADDRESS, MODEL, FOLDER = "http://127.0.0.1:PORT", "MODEL", "FOLDER"
 """What ``--print`` shows for values that are not known before the start."""
-OWN: Final = ("client", "print", "json", "no_check", "key", "model", "passed", "run")
+OWN: Final = ("client", "print", "json", "no_html", "no_check", "key", "model", "passed", "run")
 """What the settings of the gateway are not loaded with. The model is chosen here."""
 STORED: Final = ("config", "state_dir")
 """The options that decide which store is used."""
@@ -152,7 +158,7 @@ def run_agent(
             raise UsageError("no model is known: give one with --model")
     with Foreground() as foreground:
         summary = supervise_agent(agent, arguments, settings, Start(options, model, key), foreground)
-        print_summary(summary, agent, arguments)
+        print_summary(summary, agent, arguments, settings)
     return summary.exit_code
 
 
@@ -188,23 +194,27 @@ def supervise_agent(
             print(f"toolglot: the gateway ended before {agent.title}; its log says why", file=sys.stderr)
     records = read_records(log)
     requests = {record["request_id"] for record in records}
+    sessions = asyncio.run(find_sessions(settings, requests, began)) if requests else ()
+    wants_page = bool(sessions) and not arguments.no_html
     return RunSummary(
         client=agent.name,
         exit_code=code,
         seconds=round(seconds, 3),
         model=gateway.model,
-        sessions=asyncio.run(find_sessions(settings, requests, began)) if requests else (),
+        sessions=sessions,
+        html=write_page(settings, sessions[0], log.with_suffix(".html")) if wants_page else "",
         log=str(log),
         **count_records(records),
     )
 
 
-def print_summary(summary: RunSummary, agent: Agent, arguments: argparse.Namespace) -> None:
+def print_summary(summary: RunSummary, agent: Agent, arguments: argparse.Namespace, settings: Settings) -> None:
     """Standard output belongs to the agent, so only JSON goes there, as the last line."""
     if arguments.json:
         print(json.dumps(summary.as_json(), ensure_ascii=False))
         return
-    print("\n".join(summary.format_lines(agent.title, repeat_options(arguments, STORED))), file=sys.stderr)
+    lines = summary.format_lines(agent.title, repeat_options(arguments, STORED), settings.store.bodies)
+    print("\n".join(lines), file=sys.stderr)
     if agent.launch and agent.launch.resume and summary.turns:
         again = f"toolglot run {agent.name}{repeat_options(arguments)} -- {agent.launch.resume}"
         print(f"  resume:  {again}", file=sys.stderr)
@@ -222,7 +232,7 @@ async def choose_checked_model(settings: Settings, given: str) -> tuple[str, boo
         from toolglot.server.upstream.checks import Examined, check_start
         from toolglot.server.upstream.probe import fresh_pool
     except ImportError as error:
-        raise UsageError(f"run needs the server extra: pip install 'toolglot[server]' ({error})") from None
+        raise UsageError(f"run needs the server extra: {name_install_command('server')} ({error})") from None
     try:
         wanted = given or settings.server.default_model
         settings = direct_others(settings, wanted) if wanted else settings
@@ -335,13 +345,14 @@ def print_plan(agent: Agent, arguments: argparse.Namespace, connection: Connecti
 
 
 def open_log(settings: Settings, agent: Agent) -> Path:
-    """A new file for the log of the gateway, next to the store; the oldest ones are deleted."""
+    """A new file for the log of the gateway, next to the store; the oldest ones are deleted, with their pages."""
     folder = find_folder(settings.server.state_dir, os.environ)
     try:
         logs = folder / "runs" if folder else Path(tempfile.mkdtemp(prefix="toolglot-log-"))
         logs.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in sorted(logs.glob("*.log"))[: -LOGS_KEPT + 1]:
             old.unlink(missing_ok=True)
+            old.with_suffix(".html").unlink(missing_ok=True)
         log = logs / f"{datetime.now():%Y%m%d-%H%M%S-%f}-{agent.name}-{os.getpid()}.log"
         log.touch(0o600, exist_ok=False)
     except OSError as error:

@@ -16,12 +16,13 @@ from toolglot.store.interface import FAILED, REFUSED, RecordQuery
 
 PAGE: Final = 200
 SHOWN: Final = 3
+NO_TEXTS: Final = "  (figures only; with TOOLGLOT_STORE_BODIES=all it has the texts, too)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     """The figures of one run. ``turns`` are requests, ``retries`` further requests to an upstream for the same turn.
-    ``sessions`` are the ids of the store, the largest first."""
+    ``sessions`` are the ids of the store, the largest first; ``html`` is the file of that one, if it was written."""
 
     client: str
     exit_code: int
@@ -37,13 +38,14 @@ class RunSummary:
     total_tokens: int = 0
     last_error: str = ""
     sessions: tuple[str, ...] = ()
+    html: str = ""
     log: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
-    def format_lines(self, title: str, options: str) -> Iterator[str]:
-        """The lines for a person. ``options`` are those that find the same store."""
+    def format_lines(self, title: str, options: str, bodies: str) -> Iterator[str]:
+        """The lines for a person. ``options`` are those that find the same store, ``bodies`` is which texts it has."""
         yield f"toolglot: {title} ended with code {self.exit_code} after {_format_time(self.seconds)}"
         figures = [
             _count(self.turns, "turn"),
@@ -58,9 +60,12 @@ class RunSummary:
             yield f"  failed:  {_count(self.failed, 'turn')}{error}"
         for session in self.sessions[:SHOWN]:
             yield f"  record:  toolglot sessions show {session}{options}"
-            yield f"  as page: toolglot sessions export {session} --html{options}"
         if len(self.sessions) > SHOWN:
             yield f"           and {len(self.sessions) - SHOWN} more: toolglot sessions list{options}"
+        if self.html:
+            yield f"  page:    {self.html}{NO_TEXTS if bodies == 'off' else ''}"
+        elif self.sessions:
+            yield f"  as page: toolglot sessions export {self.sessions[0]} --html{options}"
         yield f"  log:     {self.log}"
 
 

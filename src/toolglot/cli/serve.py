@@ -23,6 +23,7 @@ from toolglot.cli.workers import supervise
 from toolglot.config import LiveReload, Settings, check_binding, is_loopback
 from toolglot.config.keys import mask_address
 from toolglot.core.errors import ClientError, StoreError, UsageError
+from toolglot.core.installation import name_install_command
 from toolglot.gateway.telemetry.log import log_to
 from toolglot.server.upstream.findings import Finding
 
@@ -51,8 +52,9 @@ USUAL_ADDRESS = "http://127.0.0.1:8484"
 REPEATED = ("config", "embedded", "base_url", "model", "dialect", "profiles", "state_dir", "mode")
 SMALL_MODEL_NOTE = (
     "this model is small and slow: good to try single calls, far too small for an agent (it reads 8,192 tokens; Claude"
-    " Code, Codex and OpenCode send 8,000 to 30,000 before you say a word). For an agent start the gateway in front of"
-    " a larger model: toolglot serve --base-url http://127.0.0.1:8080/v1"
+    " Code, Codex and OpenCode send 8,000 to 30,000 before you say a word). For an agent start the gateway with a"
+    " larger model: toolglot serve --base-url http://127.0.0.1:8080/v1, or toolglot serve --embedded qwen2.5-coder-1.5b"
+    " (1.1 GB, for tasks of two or three steps)"
 )
 EXAMPLE_TOOL = (
     '{"type":"function","function":{"name":"get_weather","description":"Get the weather of a city",'
@@ -221,7 +223,7 @@ def _import_server() -> ModuleType:
     try:
         from toolglot.server import lifecycle as serving
     except ImportError as error:
-        raise UsageError(f"the gateway needs the server extra: pip install 'toolglot[server]' ({error})") from None
+        raise UsageError(f"the gateway needs the server extra: {name_install_command('server')} ({error})") from None
     return serving
 
 
@@ -249,7 +251,7 @@ def _print_welcome(settings: Settings, address: str, options: str = "") -> None:
 
 For an agent (claude, codex, opencode, gemini, qwen, cline, ...), in another terminal:
 
-    {program} setup claude{where}      # write its configuration, make a test call; --undo restores it
+    {program} setup claude{where}      # write its configuration, make a test call; --undo takes it back
     {program} run claude{options}      # or start it with a gateway of its own, and change no file
 
 {_name_console(settings, address)}For any OpenAI client the base URL is {address}/v1. Try it:

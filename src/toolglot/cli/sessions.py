@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.run_page import export_page
 from toolglot.cli.store_options import add_store_options, format_table, limit, run_with_store
 from toolglot.core.errors import UsageError
 from toolglot.gateway.storage import describe_record, describe_session
@@ -24,7 +25,7 @@ examples:
   toolglot sessions export ses_0123 --html - | ...  to standard output
   toolglot sessions delete ses_0123       delete it with its records
 """
-HEADS: Final = ("id", "created", "used", "turns", "model", "upstream", "client_session")
+HEADS: Final = ("id", "created", "used", "turns", "client", "model", "upstream", "client_session")
 RECORDS_SHOWN: Final = 50
 
 
@@ -99,18 +100,8 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    from toolglot.console.export import export_session
-    from toolglot.console.sessions import list_turns
-
     settings = load_settings(arguments)
-
-    async def export(store: Store) -> bytes:
-        row = await store.get_session(None, arguments.id)
-        if row is None:
-            raise UsageError(f"there is no session {arguments.id!r}; 'toolglot sessions list' shows the latest")
-        return await export_session(store, row, await list_turns(store, row.id), settings)
-
-    page = run_with_store(arguments, export, must_exist=True)
+    page = run_with_store(arguments, lambda store: export_page(store, arguments.id, settings), must_exist=True)
     if arguments.html == "-":
         sys.stdout.buffer.write(page)
         return OK

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from toolglot.cli.backups import BackedUpFile
+from toolglot.cli.backups import REMOVED, RESTORED, TAKEN_BACK, BackedUpFile
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import FINDINGS, OK, Commands
-from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_address
+from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_address, name_models
 from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, ConfigFile, Connection, find_agent, suggest_agent
 from toolglot.core.errors import UsageError
 
@@ -23,7 +23,7 @@ examples:
   toolglot setup codex --model qwen3-coder       choose one of several models
   toolglot setup opencode --print                print the configuration and write nothing
   toolglot setup openai                          print a program for an SDK
-  toolglot setup claude --undo                   restore the file as it was before
+  toolglot setup claude --undo                   take back what setup wrote
   toolglot setup gemini --url http://10.0.0.5:8484 --key ...
 
 exit codes:
@@ -31,6 +31,12 @@ exit codes:
   1  the client is configured, but the test call failed
   2  usage error: no gateway, an unknown client or model, or a file that cannot be edited
 """
+
+UNDONE = {
+    RESTORED: "restored {}",
+    REMOVED: "removed {}, which setup had made",
+    TAKEN_BACK: "took the settings for toolglot out of {}; what was changed there since stays",
+}
 
 
 def add(commands: Commands) -> None:
@@ -50,8 +56,10 @@ def add(commands: Commands) -> None:
     )
     action = setup.add_mutually_exclusive_group()
     action.add_argument("--print", action="store_true", help="print the whole configuration and write nothing")
-    action.add_argument("--undo", action="store_true", help="restore the files as they were before the first setup")
-    setup.add_argument("--force", action="store_true", help="with --undo: even if the files were changed since")
+    action.add_argument("--undo", action="store_true", help="take back what setup wrote, and nothing else")
+    setup.add_argument(
+        "--force", action="store_true", help="with --undo: restore the backups, whatever was changed since"
+    )
     setup.add_argument("--no-test", action="store_true", help="make no test call")
     setup.add_argument("--json", action="store_true", help="print one JSON document")
     setup.add_argument("--config", metavar="FILE", help="settings file of the gateway, for its address")
@@ -75,25 +83,34 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def undo(agent: Agent, force: bool) -> dict[str, Any]:
-    """Restore the files of a client. Raises: UsageError if they were changed since."""
-    files = [BackedUpFile(file.locate(os.environ, Path.home())) for file in reversed(agent.files)]
-    for file in () if force else files:
-        file.require_unedited()
-    return {"client": agent.name, "restored": [str(file.path) for file in files if file.restore(force)]}
+    """Take back what setup wrote to the files of a client. Raises: UsageError if that cannot be done for all."""
+    places = [
+        BackedUpFile(path, file.format)
+        for file in reversed(agent.files)
+        for path in file.list_places(os.environ, Path.home())
+    ]
+    plans = [(file, plan) for file in places if (plan := file.plan_undo(force)) is not None]
+    for file, plan in plans:
+        file.undo(plan)
+    files = [
+        {"path": str(plan.path), "state": plan.state, "kept": plan.kept, "remarks": plan.remarks} for _, plan in plans
+    ]
+    return {"client": agent.name, "restored": [file["path"] for file in files], "files": files}
 
 
 def set_up(agent: Agent, arguments: argparse.Namespace) -> dict[str, Any]:
     """Write or print the configuration. Raises: UsageError if there is no gateway or a file cannot be edited."""
     key = arguments.key or os.environ.get(KEY_VARIABLE, "")
     settings = load_settings(argparse.Namespace(config=arguments.config))
-    contact = GatewayContact(find_address(arguments.url, settings), key)
+    contact = GatewayContact(find_address(arguments.url, settings), key, "toolglot-setup")
     tests = not (arguments.no_test or arguments.print)
-    listed: list[str] = []
-    if tests or not arguments.model:
-        if not contact.is_running():
-            raise UsageError(f"no gateway answers at {contact.address}: start it with 'toolglot serve', or give --url")
-        listed = contact.list_models()
+    listed = list_models(contact, needed=tests or not arguments.model)
     model = choose_model(arguments.model, listed)
+    test = contact.test_call(agent.wire, model) if tests and listed and model not in listed else None
+    if test is not None and test.problem:
+        raise UsageError(
+            f"{test.describe()}. The gateway does not list {model!r}, so nothing was written; {name_models(listed)}"
+        )
     connection = Connection(address=contact.address, model=model, key=key)
     files = [apply_file(file, connection, write=not arguments.print) for file in agent.files]
     document = {
@@ -107,20 +124,34 @@ def set_up(agent: Agent, arguments: argparse.Namespace) -> dict[str, Any]:
         "snippet": connection.fill(agent.snippet),
         "environment": connection.fill(agent.variables) if arguments.print else {},
         "start": agent.start,
-        "notes": list_notes(agent, connection, listed),
+        "notes": [*list_notes(agent, connection, listed), *list_key_notes(agent, files)],
     }
     if tests:
-        test = contact.test_call(agent.wire, model)
+        test = test or contact.test_call(agent.wire, model)
         document["test"] = test.as_json() | {"summary": test.describe()}
     return document
+
+
+def list_models(contact: GatewayContact, needed: bool) -> list[str]:
+    """The models of the gateway; none if they are not needed and it does not answer. Raises: UsageError."""
+    try:
+        if contact.is_running():
+            return contact.list_models()
+    except UsageError:
+        if needed:
+            raise
+    if needed:
+        raise UsageError(f"no gateway answers at {contact.address}: start it with 'toolglot serve', or give --url")
+    return []
 
 
 def apply_file(file: ConfigFile, connection: Connection, write: bool) -> dict[str, Any]:
     """Merge the settings into a file, or show what the file would be. Raises: UsageError, OSError."""
     path = file.locate(os.environ, Path.home())
-    kept = BackedUpFile(path)
+    kept = BackedUpFile(path, file.format)
+    base = kept.read()
     try:
-        text = file.merge(kept.read().decode(), connection)
+        text = file.merge(base, connection)
     except ValueError as error:
         raise UsageError(
             f"{path} cannot be edited: {error}. Correct it, or paste what 'toolglot setup ... --print' shows"
@@ -129,27 +160,45 @@ def apply_file(file: ConfigFile, connection: Connection, write: bool) -> dict[st
         ) from None
     state = "printed"
     if write:
-        state = "written" if kept.write(text.encode()) else "unchanged"
+        changed = kept.write(base, text, connection.address, file.volatile, file.defaults)
+        state = "written" if changed else "unchanged"
     return {
         "path": str(path),
         "state": state,
         "backup": str(kept.backup) if kept.backup.exists() else "",
         "content": text if state == "printed" else "",
+        "keyed": [] if connection.key else file.list_keyed(text),
     }
 
 
 def list_notes(agent: Agent, connection: Connection, listed: list[str]) -> list[str]:
     notes = [connection.fill(note) for note in agent.notes]
     if listed and connection.model not in listed:
-        notes.append(f"the gateway does not list {connection.model!r}; it lists {', '.join(listed[:10])}")
+        notes.append(f"the gateway does not list {connection.model!r}; {name_models(listed)}")
     return notes
+
+
+def list_key_notes(agent: Agent, files: list[dict[str, Any]]) -> list[str]:
+    """What a file has for another gateway, with client keys, and the client does not start without."""
+    return [
+        f"{file['path']} has {setting}: {agent.title} wants that variable set, or the line removed"
+        for file in files
+        for setting in file["keyed"]
+    ]
+
+
+def format_undo(document: dict[str, Any]) -> Iterator[str]:
+    for file in document["files"]:
+        yield UNDONE[file["state"]].format(file["path"])
+        yield from (f"  kept {setting}, which was changed since the setup" for setting in file["kept"])
+        yield from (f"  note: {remark}" for remark in file["remarks"])
+    if not document["files"]:
+        yield f"nothing to undo: setup has changed no file of {document['client']}"
 
 
 def format_lines(document: dict[str, Any]) -> Iterator[str]:
     if "restored" in document:
-        yield from (f"restored {path}" for path in document["restored"])
-        if not document["restored"]:
-            yield f"nothing to undo: setup has changed no file of {document['client']}"
+        yield from format_undo(document)
         return
     for file in document["files"]:
         if file["state"] == "printed":

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolglot import sim as simulators
 from toolglot.core.errors import UsageError
+from toolglot.core.installation import name_install_command
 from toolglot.sim.faults import FAULTS
 from toolglot.sim.options import AUTO, SimOptions, parse_faults
 from toolglot.sim.script import load_script
@@ -155,7 +156,7 @@ async def _serve(options: SimOptions, arguments: argparse.Namespace) -> None:
 
         server: Any = import_module(f"{wire.__package__}.server" if wire else "toolglot.sim.server")
     except ModuleNotFoundError as error:
-        raise UsageError(f"{error.name} is missing; install toolglot[server]") from error
+        raise UsageError(f"{error.name} is missing: {name_install_command('server')}") from error
     try:
         async with running(server.make_app(options), host, port) as address:
             sys.stdout.writelines(wire.describe(address, options) if wire else describe(address))

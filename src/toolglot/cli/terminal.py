@@ -19,6 +19,11 @@ BAR_WIDTH: Final = 24
 SHOWN_AFTER: Final = 0.5
 """Seconds of work before a progress line appears."""
 REDRAWN_EVERY: Final = 0.1
+LOGGED_STEPS: Final = 10
+"""Lines for the whole work where there is no terminal."""
+ESTIMATED_AFTER: Final = 2.0
+SHORTEST_LEFT: Final = 5.0
+"""Seconds of work before the time left is estimated, and how long that must be to be shown."""
 
 
 def add_color_option(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +71,8 @@ class ProgressLine:
             progress.advance(100)
 
     Parameters: ``total`` is the amount of work, or 0 if it is unknown; ``unit`` is bytes or what is counted; ``shown``
-    is false if the terminal shows the results of the work meanwhile.
+    is false if the terminal shows the results of the work meanwhile; ``logged``: where there is no terminal, each tenth
+    of the work is a line.
     """
 
     def __init__(
@@ -76,6 +82,7 @@ class ProgressLine:
         unit: str = "bytes",
         *,
         shown: bool = True,
+        logged: bool = False,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -85,8 +92,11 @@ class ProgressLine:
         self.stream = sys.stderr if stream is None else stream
         self.clock = clock
         self.done = 0
-        self.next_draw = clock() + SHOWN_AFTER if shown and _is_terminal(self.stream) else float("inf")
+        self.began, self.first = clock(), -1
+        self.next_draw = self.began + SHOWN_AFTER if shown and _is_terminal(self.stream) else float("inf")
         self.drawn = False
+        self.logged = logged and not _is_terminal(self.stream)
+        self.last_logged = ("", -1)
 
     def __enter__(self) -> ProgressLine:
         return self
@@ -105,14 +115,32 @@ class ProgressLine:
             self.stream.write(CLEAR_LINE + self.describe()[: max(columns - 1, 0)])
             self.stream.flush()
 
+    def show(self, title: str, done: int, total: int) -> None:
+        """Show another step of the work, and how much of it is done. What was done at the first call took no time."""
+        self.title, self.total = title, total
+        self.first = done if self.first < 0 and total else self.first
+        self.advance(done - self.done)
+        step = (title, int(done / total * LOGGED_STEPS) if total else 0)
+        if self.logged and step != self.last_logged:
+            self.last_logged = step
+            print(self.describe(), file=self.stream, flush=True)
+
     def describe(self) -> str:
-        """The line: title, bar and percentage if the total is known, and the amount."""
+        """The line: title, bar and percentage if the total is known, the amount, and the time left if it is long."""
         if not self.total:
-            return f"{self.title}  {self._amount(self.done)}"
+            return f"{self.title}  {self._amount(self.done)}" if self.done else self.title
         share = min(self.done / self.total, 1.0)
         bar = "#" * int(share * BAR_WIDTH)
         amount = f"{self._amount(self.done)} of {self._amount(self.total)}"
-        return f"{self.title}  [{bar:<{BAR_WIDTH}}] {share:4.0%}  {amount}"
+        return f"{self.title}  [{bar:<{BAR_WIDTH}}] {share:4.0%}  {amount}{self._estimate()}"
+
+    def _estimate(self) -> str:
+        """The time that is left, once it can be estimated."""
+        seconds, done = self.clock() - self.began, self.done - max(self.first, 0)
+        if seconds < ESTIMATED_AFTER or done <= 0:
+            return ""
+        left = (self.total - self.done) * seconds / done
+        return f", {left:,.0f} s left" if left >= SHORTEST_LEFT else ""
 
     def _amount(self, number: int) -> str:
         return f"{number / 1e6:.1f} MB" if self.unit == "bytes" else f"{number:,} {self.unit}"

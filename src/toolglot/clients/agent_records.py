@@ -14,6 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from toolglot.clients.file_editing import merge_text, merge_values, parse_text
+from toolglot.clients.setting_paths import MISSING, find_value, show_path
 
 NO_KEY: Final = "none"
 """What clients present to a gateway without client keys; most refuse an empty key."""
@@ -54,7 +55,8 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
 
     ``folder`` is in the home directory, unless ``variable`` names another one; ``below`` is a path in that. Of the
     ``names`` the first that exists is used, else the first. ``keyed`` are settings only for a gateway with client keys,
-    ``defaults`` are those that a file has anyway, unless it is new.
+    ``defaults`` are those that a file has anyway, unless it is new. ``volatile`` are keys that the client itself keeps
+    up to date.
     """
 
     folder: str
@@ -63,13 +65,19 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
     settings: Mapping[str, Any]
     keyed: Mapping[str, Any] = {}
     defaults: Mapping[str, Any] = {}
+    volatile: tuple[str, ...] = ()
     variable: str = ""
     below: str = ""
 
-    def locate(self, environ: Mapping[str, str], home: Path) -> Path:
+    def list_places(self, environ: Mapping[str, str], home: Path) -> list[Path]:
+        """Where the file can be."""
         named = environ.get(self.variable) if self.variable else None
         folder = Path(named) / self.below if named else home / self.folder
-        paths = [folder / name for name in self.names]
+        return [folder / name for name in self.names]
+
+    def locate(self, environ: Mapping[str, str], home: Path) -> Path:
+        """Where the file is, or is to be made."""
+        paths = self.list_places(environ, home)
         return next((path for path in paths if path.exists()), paths[0])
 
     def merge(self, text: str, connection: Connection) -> str:
@@ -80,6 +88,12 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
         if connection.key:
             changes = merge_values(changes, self.keyed)
         return merge_text(text, changes, self.format)
+
+    def list_keyed(self, text: str) -> list[str]:
+        """The settings in the text that only a gateway with client keys needs. Raises: ValueError."""
+        known = parse_text(text, self.format)
+        paths = [tuple(path.split(".")) for path, _ in _flatten(self.keyed)]
+        return [show_path(path) for path in paths if find_value(known, path) is not MISSING]
 
 
 class Launch(Struct, frozen=True, kw_only=True):

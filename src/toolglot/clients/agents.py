@@ -87,6 +87,7 @@ CLINE_FILE: Final = ConfigFile(
         },
     },
     defaults={"version": 1},
+    volatile=("updatedAt",),
 )
 CONTINUE_FILE: Final = ConfigFile(
     folder=".continue",

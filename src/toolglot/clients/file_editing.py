@@ -1,25 +1,54 @@
-"""Merges settings into the configuration files of clients, which people also edit by hand.
+"""Merges settings into the configuration files of clients, and takes them back.
 
-Strategy. A file is edited as text, so that comments, order and layout stay. The editors handle the usual layouts only.
-Therefore the result is parsed and compared with the merged values: a file that is laid out in another way is refused
-and never damaged.
+Strategy. People and clients change these files, too, so a file is edited as text: comments, order and layout stay. The
+result is parsed and compared with the values that it must have. A file that is laid out in a way that an editor does
+not handle is refused and never damaged.
 """
 
 from __future__ import annotations
 
-import json
-import re
+import copy
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, NamedTuple
 
-from toolglot.clients.json_editing import edit_json, parse_json
+from msgspec import Struct
 
-NAME: Final = "name"
-"""The member that identifies an object in a list."""
-INDENT: Final = "  "
-COMMENT: Final = re.compile(r"[ \t]+#[^\"'\n]*(?=\n?\Z)")
-"""A comment at the end of a line."""
+from toolglot.clients.json_editing import change_json, merge_json, parse_json
+from toolglot.clients.line_editing import change_variables, merge_variables, parse_variables
+from toolglot.clients.setting_paths import (
+    MISSING,
+    NAME,
+    REMOVED,
+    UNUSUAL,
+    SettingPath,
+    change_value,
+    find_value,
+)
+from toolglot.clients.toml_editing import change_toml, merge_toml
+from toolglot.clients.yaml_editing import change_yaml, merge_yaml, parse_yaml
+
+BYTE_ORDER_MARK: Final = "\ufeff"
+
+
+class Format(NamedTuple):
+    """How files of one format are parsed, settings are merged into them, and existing values are changed. All raise
+    ValueError."""
+
+    parse: Callable[[str], Any]
+    merge: Callable[[str, Mapping[str, Any]], str]
+    change: Callable[[str, Mapping[SettingPath, Any]], str]
+
+
+FORMATS: Final[Mapping[str, Format]] = {
+    "json": Format(parse_json, merge_json, change_json),
+    "toml": Format(tomllib.loads, merge_toml, change_toml),
+    "yaml": Format(parse_yaml, merge_yaml, change_yaml),
+    "env": Format(parse_variables, merge_variables, change_variables),
+}
+
+
+# Merging
 
 
 def merge_text(text: str, changes: Mapping[str, Any], kind: str) -> str:
@@ -34,21 +63,17 @@ def merge_text(text: str, changes: Mapping[str, Any], kind: str) -> str:
     after = merge_values(before, changes)
     if after == before:
         return text
-    edited = FORMATS[kind][1](text.removeprefix("\ufeff").replace("\r\n", "\n"), changes)
-    if parse_text(edited, kind) != after:
-        raise ValueError("its layout is unusual")
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
-    return mark + (edited.replace("\n", "\r\n") if "\r\n" in text else edited)
+    return _edit(text, kind, lambda plain: FORMATS[kind].merge(plain, changes), after)
 
 
 def format_settings(changes: Mapping[str, Any], kind: str) -> str:
     """A whole file with these settings."""
-    return FORMATS[kind][1]("", changes)
+    return FORMATS[kind].merge("", changes)
 
 
 def parse_text(text: str, kind: str) -> Any:
     """The values of a file. Raises: ValueError."""
-    return FORMATS[kind][0](text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    return FORMATS[kind].parse(_simplify(text))
 
 
 def merge_values(before: Any, changes: Any) -> Any:
@@ -67,141 +92,114 @@ def _merge_items(before: list[Any], changes: Mapping[str, Any]) -> list[Any]:
     return [change for name, change in changes.items() if name not in names] + kept
 
 
-# TOML
+def _simplify(text: str) -> str:
+    """The text as editors take it."""
+    return text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n")
 
 
-def _edit_toml(text: str, changes: Mapping[str, Any]) -> str:
-    """Set keys at the top level and in tables; a table of a table is written with its dotted name."""
-    lines = text.splitlines(keepends=True)
-    for table, values in _list_tables(changes):
-        header = f"[{table}]"
-        first = next((at + 1 for at, line in enumerate(lines) if line.split("#")[0].strip() == header), 0)
-        if table and not first:
-            if lines and lines[-1].strip():
-                _end_line(lines)
-                lines.append("\n")
-            lines.append(f"{header}\n")
-            first = len(lines)
-        for key, value in values.items():
-            last = next((at for at in range(first, len(lines)) if lines[at].lstrip().startswith("[")), len(lines))
-            _set_line(lines, rf"\s*{re.escape(key)}\s*=", f"{key} = {_write_toml(value)}", range(first, last))
-    return "".join(lines)
+def _edit(text: str, kind: str, edit: Callable[[str], str], expected: Any) -> str:
+    """Edit a text and compare the values of the result. Byte order mark and line ends stay. Raises: ValueError."""
+    edited = edit(_simplify(text))
+    if parse_text(edited, kind) != expected:
+        raise ValueError(UNUSUAL)
+    mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+    return mark + (edited.replace("\n", "\r\n") if "\r\n" in text else edited)
 
 
-def _list_tables(changes: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    own = {key: value for key, value in changes.items() if not isinstance(value, Mapping)}
-    if own:
-        yield name, own
-    for key, value in changes.items():
-        if isinstance(value, Mapping):
-            yield from _list_tables(value, f"{name}.{key}".lstrip("."))
+# Taking back
 
 
-def _write_toml(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+class SettingChange(Struct, frozen=True):
+    """One value that was set. ``before`` is what it was, if it ``existed``. ``volatile``: the client keeps it up to
+    date itself, so that another value is not a person's."""
+
+    path: SettingPath
+    value: Any
+    existed: bool = False
+    before: Any = None
+    volatile: bool = False
 
 
-def _set_line(lines: list[str], pattern: str, new: str, within: range) -> None:
-    """Replace the line that matches the pattern. If there is none, insert one behind the last line that is neither
-    blank nor a comment, or at the start."""
-    found = next((at for at in within if re.match(pattern, lines[at])), None)
-    if found is not None:
-        comment = COMMENT.search(lines[found])
-        lines[found] = new + (comment.group() if comment else "") + "\n"
-        return
-    at = max((at + 1 for at in within if lines[at].split("#")[0].strip()), default=within.start)
-    _end_line(lines, at)
-    lines.insert(at, new + "\n")
+class ChangeList(Struct, frozen=True):
+    """All values that were set in a file, and the collections that were made for them. ``defaults`` are keys that every
+    file of the client has: they stay as long as others have something in it."""
+
+    changes: tuple[SettingChange, ...] = ()
+    made: tuple[SettingPath, ...] = ()
+    defaults: tuple[str, ...] = ()
 
 
-def _end_line(lines: list[str], at: int | None = None) -> None:
-    """Add the line break that the line before this place may lack."""
-    last = (len(lines) if at is None else at) - 1
-    if last >= 0 and not lines[last].endswith("\n"):
-        lines[last] += "\n"
+class Reverted(NamedTuple):
+    """A text without what was set in it, and the paths of values that stay because others have changed them since."""
+
+    text: str
+    kept: list[SettingPath]
 
 
-# YAML: scalars at the top level, and lists of named objects
+def find_changes(before: Any, after: Any, volatile: Collection[str] = (), defaults: Collection[str] = ()) -> ChangeList:
+    """What is set in the values of a file that was not so before; the other parameters are keys of such values."""
+    changes: list[SettingChange] = []
+    made: list[SettingPath] = []
+
+    def compare(path: SettingPath, old: Mapping[str, Any], new: Mapping[str, Any], deeper: bool) -> None:
+        for key, value in new.items():
+            here, former = (*path, key), old.get(key, MISSING)
+            if former == value:
+                continue
+            fits = former is MISSING or isinstance(former, type(value))
+            inner = _name_members(value) if deeper and fits else {}
+            if not inner:
+                known = former is not MISSING
+                changes.append(SettingChange(here, value, known, former if known else None, key in volatile))
+                continue
+            if former is MISSING:
+                made.append(here)
+            compare(here, _name_members(former), inner, isinstance(value, dict))
+
+    compare((), before, after, True)
+    added = [change.path[0] for change in changes if not change.existed]
+    return ChangeList(tuple(changes), tuple(made), tuple(key for key in defaults if key in added))
 
 
-def _parse_yaml(text: str) -> Any:
-    import yaml  # imported only here: it is slow to load
-
-    try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(f"it is not YAML: {' '.join(str(error).split())[:200]}") from None
-    if not isinstance(found, dict | None):
-        raise ValueError("it is not a YAML mapping")
-    return found or {}
+def _name_members(value: Any) -> Mapping[str, Any]:
+    """The members of an object, or the named objects of a list."""
+    if isinstance(value, list):
+        return {item[NAME]: item for item in value if isinstance(item, dict) and isinstance(item.get(NAME), str)}
+    return value if isinstance(value, dict) else {}
 
 
-def _edit_yaml(text: str, changes: Mapping[str, Any]) -> str:
-    lines = text.splitlines(keepends=True)
-    for key, value in changes.items():
-        at = next((at for at, line in enumerate(lines) if re.match(rf"{re.escape(key)}\s*:", line)), None)
-        if not isinstance(value, list):
-            _set_line(lines, rf"{re.escape(key)}\s*:", f"{key}: {json.dumps(value)}", range(len(lines)))
-        elif at is None:
-            _end_line(lines)
-            lines += [f"{key}:\n", *_write_items(value, INDENT)]
-        else:
-            lines[at] = re.sub(r":\s*\[\s*\]", ":", lines[at])
-            _end_line(lines, at + 1)
-            _replace_items(lines, at + 1, value)
-    return "".join(lines)
+def _find_edits(values: Any, changes: ChangeList) -> tuple[dict[SettingPath, Any], list[SettingPath]]:
+    """What has to be changed to take changes back, and the paths of values that others have changed. Defaults are left
+    out."""
+    edits: dict[SettingPath, Any] = {}
+    kept: list[SettingPath] = []
+    for change in changes.changes:
+        found = find_value(values, change.path)
+        if found is not MISSING and (change.volatile or found == change.value):
+            if change.path[0] not in changes.defaults:
+                edits[change.path] = change.before if change.existed else REMOVED
+        elif found != (change.before if change.existed else MISSING):
+            kept.append(change.path)
+    return edits, kept
 
 
-def _replace_items(lines: list[str], start: int, items: list[Mapping[str, Any]]) -> None:
-    """Replace the items of the same names in the list that begins at a line; insert the others there."""
-    found = next((re.match(r"(\s*)- ", line) for line in lines[start:] if line.strip(" \n") and "#" not in line), None)
-    indent = found[1] if found else INDENT
-    for item in reversed(items):
-        named = re.compile(rf"{indent}- {NAME}: *[\"']?{re.escape(item[NAME])}[\"']?\s*$")
-        first = next((at for at in range(start, len(lines)) if named.match(lines[at])), None)
-        last = first = start if first is None else first
-        if last < len(lines) and named.match(lines[last]):
-            last += 1
-            while last < len(lines) and lines[last].startswith(f"{indent}  "):
-                last += 1
-        lines[first:last] = _write_items([item], indent)
+def revert_text(text: str, changes: ChangeList, kind: str) -> Reverted:
+    """Take back what was set in a file that others may have changed since: a value that is still the one that was set
+    becomes what it was before, or is removed. All other values stay.
 
-
-def _write_items(items: list[Mapping[str, Any]], indent: str) -> Iterator[str]:
-    for item in items:
-        for at, (key, value) in enumerate(item.items()):
-            yield f"{indent}{'  ' if at else '- '}{key}: {json.dumps(value)}\n"
-
-
-# Variables, one to a line
-
-
-def _parse_variables(text: str) -> dict[str, str]:
-    pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.lstrip().startswith("#"))
-    return {
-        name.strip().removeprefix("export ").strip(): _unquote(COMMENT.sub("", value).strip())
-        for name, _, value in pairs
-    }
-
-
-def _unquote(value: str) -> str:
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
-
-
-def _edit_variables(text: str, changes: Mapping[str, Any]) -> str:
-    lines = text.splitlines(keepends=True)
-    for name, value in changes.items():
-        _set_line(lines, rf"\s*(?:export\s+)?{re.escape(name)}\s*=", f"{name}={value}", range(len(lines)))
-    return "".join(lines)
-
-
-Parse = Callable[[str], Any]
-Edit = Callable[[str, Mapping[str, Any]], str]
-
-FORMATS: Final[Mapping[str, tuple[Parse, Edit]]] = {
-    "json": (parse_json, edit_json),
-    "toml": (tomllib.loads, _edit_toml),
-    "yaml": (_parse_yaml, _edit_yaml),
-    "env": (_parse_variables, _edit_variables),
-}
-"""By format: how a file is parsed and edited. Both raise ValueError."""
+    Raises: ValueError if the text is damaged, or laid out in a way that cannot be edited.
+    """
+    values = copy.deepcopy(parse_text(text, kind))
+    edits, kept = _find_edits(values, changes)
+    for path, value in edits.items():
+        change_value(values, path, value)
+    for made in sorted(changes.made, key=len, reverse=True):
+        if find_value(values, made) in ({}, []):
+            change_value(values, made, REMOVED)
+            edits = {path: value for path, value in edits.items() if path[: len(made)] != made} | {made: REMOVED}
+    unchanged = {(key,): REMOVED for key in changes.defaults if key in values and (key,) not in kept}
+    if len(unchanged) == len(values):
+        edits, values = edits | unchanged, {}
+    if not edits:
+        return Reverted(text, kept)
+    return Reverted(_edit(text, kind, lambda plain: FORMATS[kind].change(plain, edits), values), kept)

@@ -1,16 +1,19 @@
 """Edits JSON files that people write: everything that does not change stays as it is, comments included.
 
 Strategy. The text is scanned once for the positions of objects, members and values. A change replaces the characters of
-one value, or inserts one member before the closing brace of its object. Comments and trailing commas are accepted.
+one value, inserts one member before the closing brace of its object, or removes one with its comma. Comments and
+trailing commas are accepted.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from toolglot.clients.setting_paths import REMOVED, UNUSUAL, SettingPath
 
 SPACE: Final = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
 STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
@@ -24,13 +27,16 @@ Edit = tuple[int, int, str]
 
 @dataclass(slots=True)
 class Node:
-    """A value and where it is. ``members`` are those of an object; ``comma``: a comma follows its last member."""
+    """A value and where it is. ``members`` are those of an object; ``comma``: a comma follows its last member. A member
+    begins at ``key_start``, and the comma behind it is at ``comma_at``, if there is one."""
 
     start: int
     end: int
     value: Any
     members: dict[str, Node] = field(default_factory=dict)
     comma: bool = False
+    key_start: int = 0
+    comma_at: int | None = None
 
 
 class Scanner:
@@ -81,9 +87,11 @@ class Scanner:
             if key is None or self.text[at : at + 1] != ":":
                 raise self.fail(at)
             member = self.scan_value(self.skip(at + 1))
+            member.key_start = key.start
             node.members[key.value] = member
             node.value[key.value] = member.value
             at, node.comma = self.pass_comma(member.end, "}")
+            member.comma_at = self.skip(member.end) if node.comma else None
         node.end = at + 1
         return node
 
@@ -111,7 +119,7 @@ def parse_json(text: str) -> Any:
     return {} if scanner.skip(0) == len(text) else scanner.scan().value
 
 
-def edit_json(text: str, changes: Mapping[str, Any]) -> str:
+def merge_json(text: str, changes: Mapping[str, Any]) -> str:
     """Merge changes into the object of a text: objects are merged, other values replaced. Raises: ValueError."""
     scanner = Scanner(text)
     if scanner.skip(0) == len(text):
@@ -119,7 +127,11 @@ def edit_json(text: str, changes: Mapping[str, Any]) -> str:
     root = scanner.scan()
     if not isinstance(root.value, dict):
         raise ValueError("it is not a JSON object")
-    for start, end, inserted in sorted(_find_edits(text, root, changes), reverse=True):
+    return _apply(text, _find_edits(text, root, changes))
+
+
+def _apply(text: str, edits: Iterable[Edit]) -> str:
+    for start, end, inserted in sorted(edits, reverse=True):
         text = text[:start] + inserted + text[end:]
     return text
 
@@ -165,3 +177,66 @@ def _indent_at(text: str, at: int) -> str:
 def format_value(value: Any, indent: str) -> str:
     """A value over several lines, of which all but the first are indented."""
     return json.dumps(value, ensure_ascii=False, indent=len(INDENT)).replace("\n", f"\n{indent}")
+
+
+# Changing what is there
+
+
+def change_json(text: str, changes: Mapping[SettingPath, Any]) -> str:
+    """Replace or remove (``REMOVED``) the values at paths that the text has. Raises: ValueError."""
+    root = Scanner(text).scan()
+    edits: list[Edit] = []
+    removed: dict[SettingPath, list[str]] = {}
+    for path, value in changes.items():
+        member = _find_node(root, path)
+        if value is REMOVED:
+            removed.setdefault(path[:-1], []).append(path[-1])
+        else:
+            edits.append((member.start, member.end, format_value(value, _indent_at(text, member.start))))
+    for path, keys in removed.items():
+        edits += _remove(text, _find_node(root, path), keys)
+    return _apply(text, edits)
+
+
+def _find_node(node: Node, path: SettingPath) -> Node:
+    for key in path:
+        if key not in node.members:
+            raise ValueError(UNUSUAL)
+        node = node.members[key]
+    return node
+
+
+def _remove(text: str, node: Node, keys: list[str]) -> list[Edit]:
+    """Remove members with their commas; the last one that stays has a comma only if the last one had."""
+    members = sorted(node.members.items(), key=lambda item: item[1].start)
+    kept = [member for key, member in members if key not in keys]
+    gone = [member for key, member in members if key in keys]
+    spans = [(member.key_start, member.end) for member in gone]
+    commas = [member.comma_at for member in gone]
+    if kept and not node.comma and gone[-1].start > kept[-1].start:
+        commas.append(kept[-1].comma_at)
+    spans += [(comma, comma + 1) for comma in commas if comma is not None]
+    edits = [(*_widen(text, *span), "") for span in _join(text, spans)]
+    emptied = not kept and not _apply(text[: node.end - 1], edits)[node.start + 1 :].strip()
+    return [(node.start, node.end, "{}")] if emptied else edits
+
+
+def _join(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join ranges of characters that only white space separates."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and not text[joined[-1][1] : start].strip():
+            start = joined.pop()[0]
+        joined.append((start, end))
+    return joined
+
+
+def _widen(text: str, start: int, end: int) -> tuple[int, int]:
+    """The range with the line that it leaves empty, or with the blanks behind a member."""
+    line, rest = text.rfind("\n", 0, start) + 1, text[end:]
+    blanks = len(rest) - len(rest.lstrip(" \t"))
+    begins, ends = not text[line:start].strip(), rest[blanks : blanks + 1] == "\n"
+    if begins and ends:
+        return line, end + blanks + 1
+    is_member = text[start] == '"' and (begins or text[end - 1] == ",")
+    return start, end + (blanks if is_member and not ends else 0)

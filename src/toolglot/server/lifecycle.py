@@ -19,6 +19,7 @@ from toolglot.config.settings import OTLP
 from toolglot.core import offload
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
 from toolglot.core.errors import UsageError
+from toolglot.core.installation import name_install_command
 from toolglot.core.options import Options
 from toolglot.core.provenance import find_quotations, list_quotable
 from toolglot.core.schema.toolset import compile_tools
@@ -146,7 +147,7 @@ def make_tracer() -> Tracer:
         from toolglot.gateway.telemetry.otel import Tracer
     except ImportError as error:
         raise UsageError(
-            f"server.traces = 'otlp' needs the otel extra: pip install 'toolglot[server,otel]' ({error})"
+            f"server.traces = 'otlp' needs the otel extra: {name_install_command('server,otel')} ({error})"
         ) from None
     return Tracer()
 

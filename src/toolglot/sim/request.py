@@ -6,6 +6,7 @@ question is the last text of the user; a result is what a tool returned, nativel
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,8 @@ from toolglot.sim.prompt_reading import detect_choice, split_result
 class SimRequest:
     """``choice`` is none, auto or required, or the name of the one tool that must be called. ``prompt`` is the system
     prompt if the tools are not native. ``limit`` is in tokens. ``inputs`` are the texts that did not come from the
-    model, in order: questions and results. ``constrained``: the answer must follow a grammar or a schema."""
+    model, in order: questions and results. ``constrained``: the answer must follow a grammar or a schema. ``folder`` is
+    the working directory that the client names, if any."""
 
     model: str
     question: str
@@ -34,8 +36,10 @@ class SimRequest:
     limit: int | None = None
     inputs: tuple[str, ...] = ()
     constrained: bool = False
+    folder: str = ""
 
 
+FOLDER = re.compile(r"[Ww]ork(?:ing|space) (?:in the )?[Dd]irector(?:y|ies)(?: is)?[:*\s-]+(/[^\n\"'`<>]*)")
 CONSTRAINTS = ("grammar", "json_schema", "structural_tag", "structured_outputs", "guided_json", "guided_grammar")
 """Fields of servers that constrain an answer; ``response_format`` does it with any type but ``text``."""
 
@@ -67,6 +71,7 @@ def parse_request(body: Any) -> SimRequest:
         wants_usage=isinstance(options, Mapping) and options.get("include_usage") is True,
         limit=_read_limit(body),
         inputs=tuple(_read_inputs(messages)),
+        folder=_find_folder([read_text(message) for message in messages]),
         constrained=_is_constrained(body),
     )
 
@@ -119,6 +124,12 @@ def _read_inputs(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         elif message.get("role") == "user":
             question, result = split_result(text)
             yield from (found for found in (result, question) if found)
+
+
+def _find_folder(texts: Sequence[str]) -> str:
+    """The working directory that a client names in its prompt."""
+    found = next(filter(None, map(FOLDER.search, texts)), None)
+    return found[1].rstrip(" .,;") if found else ""
 
 
 def _is_constrained(body: Mapping[str, Any]) -> bool:

@@ -12,7 +12,8 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from toolglot.core.conversation import Tool
 from toolglot.sim.answer import Answer, SimCall
@@ -144,7 +145,7 @@ def pick_answer(asked: SimRequest) -> Answer:
         return Answer(f"Done. The tool said: {quote(asked.result)}")
     if not asked.tools or asked.choice == "none":
         return Answer(f"This is a simulated model. You said: {quote(asked.question)}")
-    calls = find_calls(asked.question, asked.tools)
+    calls = find_calls(asked.question, asked.tools, asked.folder)
     if not calls and asked.choice != "auto":
         forced = [tool for tool in asked.tools if tool.name == asked.choice] or list(asked.tools)
         calls = (make_call(_rank(asked.question, forced)[0][1], asked.question, {}),)
@@ -159,15 +160,27 @@ def quote(text: str) -> str:
     return "`" + line[:QUOTE_LENGTH].replace("`", "'") + "`" if line else "nothing"
 
 
-def find_calls(question: str, tools: Sequence[Tool]) -> tuple[SimCall, ...]:
-    """The calls that a question asks for; none if no tool matches."""
+def find_calls(question: str, tools: Sequence[Tool], folder: str = "") -> tuple[SimCall, ...]:
+    """The calls that a question asks for; none if no tool fits. Paths that must be absolute begin with ``folder``."""
     question = _unwrap(CLIENT_CONTEXT.sub("", question).strip())
     if spelled := _spelled_calls(question, tools):
         return spelled
     found = _call_for_intent(question, tools)
     if found is None:
         found = _call_for_words(question, tools)
-    return (found,) if found else ()
+    return (_complete_paths(found, tools, folder),) if found else ()
+
+
+def _complete_paths(call: SimCall, tools: Sequence[Tool], folder: str) -> SimCall:
+    """The call with the working folder before the paths that the tool wants absolute."""
+    tool = next(tool for tool in tools if tool.name == call.name)
+    arguments = json.loads(call.arguments)
+    for name, schema in tool.parameters.get("properties", {}).items() if folder else ():
+        path = arguments.get(name)
+        described = str(schema.get("description", "")) if isinstance(schema, Mapping) else ""
+        if isinstance(path, str) and kind_of(name) == "path" and "absolute" in described.lower():
+            arguments[name] = str(PurePosixPath(folder, path))
+    return replace(call, arguments=json.dumps(arguments, ensure_ascii=False))
 
 
 def _unwrap(question: str) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from toolglot.core.errors import UsageError
+from toolglot.core.installation import name_install_command
 from toolglot.store.interface import Store
 
 SQLITE: Final = "sqlite:"
@@ -58,4 +59,4 @@ def _check_postgres(url: str) -> None:
     if not valid:
         raise UsageError(f"the store URL is not valid: it is {_FORMS}; encode special characters of the password")
     if find_spec("asyncpg") is None:
-        raise UsageError("a PostgreSQL store needs asyncpg: pip install 'toolglot[postgres]'")
+        raise UsageError(f"a PostgreSQL store needs asyncpg: {name_install_command('postgres')}")

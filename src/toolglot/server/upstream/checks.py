@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from toolglot.config import Settings, Upstream
 from toolglot.config.keys import mask_address
 from toolglot.config.settings import ANY
+from toolglot.config.upstream_errors import KEY_STATUSES
 from toolglot.core.errors import (
     ToolglotError,
     UnreachableError,
@@ -103,12 +104,18 @@ async def find_unreachable(upstream: Upstream) -> Finding | None:
 def describe_refusal(upstream: Upstream, error: Exception) -> Finding:
     """Why an upstream does not list its models: whose key was refused, or that it has no such list."""
     message = " ".join(redact(str(error), upstream.secrets).split())[:200] or type(error).__name__
+    if isinstance(error, UpstreamResponseError) and error.status in KEY_STATUSES:
+        return describe_refused_key(upstream, message)
     where = f"{upstream.name} at {mask_address(upstream.base_url)}"
-    if isinstance(error, UpstreamResponseError) and error.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        whose = "refuses the gateway's own key" if upstream.api_key else "wants a key and the gateway has none for it"
-        text = f"{where} {whose} (this is not the key of your client): {message}"
-        return Finding("key", PROBLEM, text, f"set TOOLGLOT_API_KEY, or api_key of [[upstream]] {upstream.name!r}")
     return Finding("models", WARNING, f"{where} does not list its models: {message}", "name one: --model NAME")
+
+
+def describe_refused_key(upstream: Upstream, message: str) -> Finding:
+    """Whose key an upstream refused, and where that is set."""
+    whose = "refuses the gateway's own key" if upstream.api_key else "wants a key and the gateway has none for it"
+    where = f"{upstream.name} at {mask_address(upstream.base_url)}"
+    text = f"{where} {whose} (this is not the key of your client): {message}"
+    return Finding("key", PROBLEM, text, f"set TOOLGLOT_API_KEY, or api_key of [[upstream]] {upstream.name!r}")
 
 
 def find_model(settings: Settings, upstream: Upstream, names: list[str]) -> tuple[str, list[Finding]]:

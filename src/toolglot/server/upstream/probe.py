@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from toolglot.config import RecoverySettings, Settings, Upstream
-from toolglot.core.errors import ToolglotError
+from toolglot.core.errors import ToolglotError, UpstreamResponseError
 from toolglot.gateway.capabilities.profiles import Rule
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.exchange import Exchange, prepare
@@ -68,12 +68,13 @@ TESTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The result of one test."""
+    """The result of one test; ``status`` is the one that the upstream refused it with, if it did."""
 
     name: str
     result: str
     detail: str
     seconds: float
+    status: int = 0
 
 
 class Probe:
@@ -120,9 +121,9 @@ class Probe:
             body = await self.fetch("POST", exchange.address, exchange.upstream_body, exchange)
             calls = read_calls(reply(exchange, body, streamed=body.lstrip().startswith((b"data:", b"event:", b":"))))
         except ToolglotError as error:
-            return Finding(
-                name=test.name, result=FAILED, detail=self.clean(error.message), seconds=self.clock() - began
-            )
+            status = error.status if isinstance(error, UpstreamResponseError) else 0
+            detail, seconds = self.clean(error.message), self.clock() - began
+            return Finding(name=test.name, result=FAILED, detail=detail, seconds=seconds, status=status)
         result, detail = judge(test, calls, exchange.recorder.read_as)
         return Finding(name=test.name, result=result, detail=detail, seconds=self.clock() - began)
 
