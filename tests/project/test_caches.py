@@ -113,6 +113,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "reading.missed_calls:_compile_keys": (256, "patterns of the parameters of a tool"),
     "reading.missed_calls:_compile_names": (64, "patterns of the names of a tool set"),
     "reading.plugins:known_dialects": (ALL, "the dialect records, with those of other packages"),
+    "reading.plugins:list_call_marks": (ALL, "the opening marks of dialects whose quoted calls look unlike all others"),
     "reading.reader:dialect_index": (ALL, "the index of all dialects"),
     "server.admission:check_origin": (256, "accepted Host and Origin headers"),
     "server.app:normalize_path": (256, "request paths without a repeated prefix"),
