@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,6 +21,7 @@ from playwright.async_api import Page, expect
 from support.browser import NARROW, THEMES, WIDE, ShownPage, check_page, opened_browser, shown_page
 from support.console import OpenedConsole, opened_console
 from support.gateway import READ
+from support.postgres import free_port
 
 from toolglot.config import KeyHash, make_key
 from toolglot.store import open_store
@@ -127,6 +129,34 @@ def test_a_session_appears_while_a_client_works(tmp_path: Path) -> None:
                 await page.goto(f"{console.address}/console#/sessions")
                 await expect(page.locator(".virtual-body .row")).to_have_count(2, timeout=15_000)
                 await keep_pictures(shown, "sessions")
+
+    run(test)
+
+
+def test_a_page_catches_up_after_the_gateway_was_gone(tmp_path: Path) -> None:
+    async def test() -> None:
+        app = make_upstream(["One."])
+        port = free_port()
+        async with opened_browser() as browser, AsyncExitStack() as stack:
+            console = await stack.enter_async_context(opened_console(tmp_path, app=app, port=port))
+            await console.ask("Hello")
+            await console.settle()
+            context = await browser.new_context()
+            page, other = await context.new_page(), await context.new_page()
+            await page.goto(f"{console.address}/console")
+            await open_session(page)
+            await expect(page.locator(".live")).to_have_text("live")
+            await other.goto(f"{console.address}/console")
+            await expect(other.locator(".virtual-body .row")).to_have_count(1)
+            await stack.aclose()
+            await expect(page.locator(".live")).to_have_text("reconnecting")
+            console = await stack.enter_async_context(opened_console(tmp_path, app=make_upstream(["Two."]), port=port))
+            history = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "One."}]
+            await console.ask("And?", history=history)
+            await console.ask("Something else")
+            await expect(page.locator(".turn")).to_have_count(2, timeout=15_000)
+            await expect(other.locator(".virtual-body .row")).to_have_count(2, timeout=15_000)
+            await context.close()
 
     run(test)
 

@@ -15,7 +15,7 @@ function makeSource() {
     snippets: (id, signal) => get(`/turns/${encodeURIComponent(id)}/snippets`, { signal }),
     replayOptions: (signal) => get("/replay/options", { signal }),
     replay: (id, choice) => send("POST", `/turns/${encodeURIComponent(id)}/replay`, choice),
-    watch: (id, changed) => listen({ sessions: (sessions) => sessions.some((session) => session.id === id) && changed() }, (up) => { live.value = up; }),
+    watch: (id, changed) => listen({ sessions: (sessions) => sessions.some((session) => session.id === id) && changed() }, (up) => { live.value = up; }, changed),
     actions: (session) => html`<a class="button" href=${`/console/api/sessions/${encodeURIComponent(session.id)}/export`} download=${`${session.id}.html`}>Export HTML</a>
       ${!readOnly && html`<button class="danger" onClick=${() => remove(session)}>Delete</button>`}`,
   };
