@@ -60,7 +60,7 @@ class LiveView:
         """Send what is new until the client is gone, its login has ended, or the gateway stops."""
         feed, quiet = LiveFeed(self.context), 0
         request.write(b"retry: 2000\n\n")
-        while not self.context.gateway.is_draining() and self.context.login.admits(request):
+        while not self.context.gateway.is_draining() and await self.context.login.admits(request):
             if not request.is_blocked:
                 messages = await feed.collect()
                 quiet = 0 if messages else quiet + 1

@@ -65,7 +65,6 @@ class SessionsView:
         return make_response({"session": describe_session(row), "turns": turns})
 
     async def delete_session(self, request: HttpRequest) -> Response:
-        self.context.check_writable()
         session_id = read_id(request)
         if not await self.context.gateway.delete_session(session_id):
             raise unknown_session(session_id)
