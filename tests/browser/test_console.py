@@ -34,6 +34,7 @@ HOSTILE = (
     '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script><svg onload=window.hacked=1>'
     " javascript:window.hacked=1 </pre></script><!-- \x1b[31mred\x1b[0m \u202eabc\u202c\u2066x \ufeff '\"`${window.hacked=1}`"
 )
+REFUSED = "Failed to load resource: the server responded with a status of 503 (Service Unavailable)"
 GOOD = '<tool_call>\n{"name": "read", "arguments": {"filePath": "package.json"}}\n</tool_call>'
 REPAIRED = '<think>One more.</think>Next.\n<tool_call>\n{"name": "read", "arguments": {"filePath": "src/app.ts"}}\n'
 DEFECTIVE = '<tool_call>\n{"name": "read", "arguments": {"path": 5}}\n</tool_call>'
@@ -219,6 +220,28 @@ def test_replay(tmp_path: Path) -> None:
                 await expect(page.locator(".compare tr.different")).not_to_have_count(0)
                 await check_page(shown)
                 await keep_pictures(shown, "comparison")
+
+    run(test)
+
+
+def test_an_export_is_a_file_or_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path) as console, opened_browser() as browser:
+            await console.ask()
+            session = (await console.only_session())["session"]["id"]
+            async with shown_page(browser, f"{console.address}/console#/sessions/{session}") as shown:
+                export = shown.page.get_by_role("link", name="Export HTML")
+                async with shown.page.expect_download() as download:
+                    await export.click()
+                saved = await download.value
+                assert saved.suggested_filename == f"{session}.html"
+                assert b"</html>" in Path(await saved.path()).read_bytes()
+                monkeypatch.setattr("toolglot.console.sessions.MAX_EXPORTS", 0)
+                await export.click()
+                await expect(shown.page.get_by_role("alert")).to_contain_text("try again in a moment")
+                await check_page(shown)
+                await keep_pictures(shown, "no-export")
+                shown.problems.remove(REFUSED)
 
     run(test)
 

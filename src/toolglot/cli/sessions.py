@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import OK, Commands
@@ -104,22 +105,27 @@ def run_export(arguments: argparse.Namespace) -> int:
 
     settings = load_settings(arguments)
 
-    async def export(store: Store) -> bytes:
+    file = Path(arguments.html or f"{arguments.id}.html")
+
+    async def export(store: Store) -> int:
         row = await store.get_session(None, arguments.id)
         if row is None:
             raise UsageError(f"there is no session {arguments.id!r}; 'toolglot sessions list' shows the latest")
-        return await export_session(store, row, await list_turns(store, row.id), settings)
+        turns = await list_turns(store, row.id)
+        if arguments.html == "-":
+            return await write(sys.stdout.buffer, export_session(store, row, turns, settings))
+        try:
+            with file.open("wb") as opened:
+                return await write(opened, export_session(store, row, turns, settings))
+        except OSError as error:
+            raise UsageError(f"{file} cannot be written: {error.strerror}") from None
 
-    page = run_with_store(arguments, export, must_exist=True)
-    if arguments.html == "-":
-        sys.stdout.buffer.write(page)
-        return OK
-    file = Path(arguments.html or f"{arguments.id}.html")
-    try:
-        file.write_bytes(page)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
-    print(f"{file}: {len(page):,} bytes")
+    async def write(opened: BinaryIO, pieces: AsyncIterator[bytes]) -> int:
+        return sum([opened.write(piece) async for piece in pieces])
+
+    size = run_with_store(arguments, export, must_exist=True)
+    if arguments.html != "-":
+        print(f"{file}: {size:,} bytes")
     return OK
 
 
