@@ -23,6 +23,7 @@ from toolglot.config import make_key
 from toolglot.console.export import bundle, wrap, write_page
 from toolglot.console.sessions import MAX_EXPORTS
 from toolglot.core.errors import StoreError
+from toolglot.core.redaction import HIDING_ESCAPE
 from toolglot.store import open_store
 from toolglot.store.interface import RecordRow
 from toolglot.store.sql_store import SqlStore
@@ -96,6 +97,34 @@ def test_keys_are_redacted(tmp_path: Path) -> None:
             assert SECRET.encode() not in page.body
             [turn] = found["turns"]
             assert SECRET.encode() not in (await console.call(f"/turns/{turn['id']}")).body
+
+    run(test)
+
+
+def test_keys_behind_escapes_are_redacted(tmp_path: Path) -> None:
+    """In the request, as some clients write JSON, and in the arguments of a call, where it is JSON in JSON."""
+
+    async def test() -> None:
+        escaped = "".join(f"\\u{ord(char):04x}" for char in SECRET)
+        twice = escaped.replace("\\", "\\\\")
+        called = f'{{"name":"read","arguments":"{{\\"filePath\\":\\"{twice}\\"}}"}}'
+        call = f'{{"id":"c","type":"function","function":{called}}}'
+        messages = (
+            f'[{{"role":"user","content":"My key is {escaped}"}},{{"role":"assistant","tool_calls":[{call}]}},'
+            '{"role":"tool","tool_call_id":"c","content":"x"}]'
+        )
+        body = f'{{"model":"sim","stream":true,"messages":{messages}}}'.encode()
+        async with opened_console(tmp_path) as console:
+            url, headers = f"{console.address}/v1/chat/completions", {"authorization": f"Bearer {SECRET}"}
+            async with console.http.post(url, data=body, headers=headers) as response:
+                assert response.status == 200
+                await response.read()
+            name = (await console.only_session())["session"]["id"]
+            page = (await console.call(f"/sessions/{name}/export")).body.decode()
+            assert "My key is ***" in page
+            while HIDING_ESCAPE.search(page):
+                page = HIDING_ESCAPE.sub(lambda found: chr(int(found["code"], 16)) if found["code"] else "/", page)
+            assert SECRET not in page
 
     run(test)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from toolglot.core.windowed_search import find_all
@@ -43,6 +45,9 @@ _KEY_PREFIX = re.compile(r"(?:sk|pk|rk|gsk|xai|hf|gh[a-z]|github_pat|glpat|xox[a
 """Prefixes of ``KEY_SHAPE``: much faster to search than the whole pattern."""
 
 
+HIDING_ESCAPE: Final = re.compile(r"\\+(?:u00(?P<code>[2-7][0-9A-Fa-f])|(?P<slash>/))")
+"""An escape for a character that needs none in JSON, or in JSON within a text of JSON; a secret may be written so."""
+
 _CODE: Final = re.compile(r"[A-Za-z0-9][\w.:/ -]{0,63}", re.ASCII)
 
 _EVENT: Final = re.compile(r"(?m)^(?:data:[ ]?)?(?P<json>\{.*\})\r?$")
@@ -64,7 +69,8 @@ def redact_document(text: str, known: Iterable[str] = ()) -> str:
         document = json.loads(text)
     except (ValueError, RecursionError):
         return redact(text, known)
-    if not isinstance(document, dict | list) or not any(name in text.lower() for name in _NAMES):
+    small = _unescape(text)[0].lower()
+    if not isinstance(document, dict | list) or not any(name in small for name in _NAMES):
         return _redact_shapes(text, known)
     changed = [_redact_slots([slot], path, known) for path, slot in list(_list_texts(document))]
     return _redact_shapes(_dump(document) if [True] in changed else text, known)
@@ -129,13 +135,11 @@ def _list_texts(document: Any, path: str = "") -> Iterator[tuple[str, _Slot]]:
 
 def _find_secrets(text: str, known: Iterable[str], patterns: _Patterns = SECRETS) -> list[tuple[int, int]]:
     """Return the spans of secrets, sorted and without overlaps."""
-    spans = [found.span() for secret in known if secret for found in re.finditer(re.escape(secret), text)]
-    small = text.lower()
-    for hints, pattern in patterns:
-        if any(hint in small for hint in hints) if hints else _KEY_PREFIX.search(text):
-            for found in find_all(pattern, text):
-                whole = pattern.match(text, found.start()) or found  # a secret may be longer than a window
-                spans.append((whole.end("kept"), whole.end()))
+    known = tuple(known)
+    spans = _find_plain(text, known, patterns)
+    plain, places = _unescape(text)
+    if places:
+        spans += [(_locate(places, start), _locate(places, end)) for start, end in _find_plain(plain, known, patterns)]
     merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged and start < merged[-1][1]:
@@ -143,6 +147,38 @@ def _find_secrets(text: str, known: Iterable[str], patterns: _Patterns = SECRETS
         else:
             merged.append((start, end))
     return merged
+
+
+def _unescape(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """A text without escapes that can hide a secret, and where its parts are in it and in ``text``; without such an
+    escape, no parts."""
+    if "\\u00" not in text and "\\/" not in text:
+        return text, []
+    pieces: list[str] = []
+    places: list[tuple[int, int]] = []
+    size = end = 0
+    for found in HIDING_ESCAPE.finditer(text):
+        places += [(size, end), (size + found.start() - end, found.start())]
+        pieces += [text[end : found.start()], chr(int(found["code"], 16)) if found["code"] else "/"]
+        size, end = places[-1][0] + 1, found.end()
+    return "".join((*pieces, text[end:])), [*places, (size, end)] if places else []
+
+
+def _locate(places: list[tuple[int, int]], at: int) -> int:
+    """A position in a text without escapes as one in the text itself."""
+    plain, own = places[bisect_right(places, at, key=itemgetter(0)) - 1]
+    return own + at - plain
+
+
+def _find_plain(text: str, known: tuple[str, ...], patterns: _Patterns) -> list[tuple[int, int]]:
+    spans = [found.span() for secret in known if secret for found in re.finditer(re.escape(secret), text)]
+    small = text.lower()
+    for hints, pattern in patterns:
+        if any(hint in small for hint in hints) if hints else _KEY_PREFIX.search(text):
+            for found in find_all(pattern, text):
+                whole = pattern.match(text, found.start()) or found  # a secret may be longer than a window
+                spans.append((whole.end("kept"), whole.end()))
+    return spans
 
 
 def _mask(pieces: list[str], spans: list[tuple[int, int]]) -> list[str]:
