@@ -128,6 +128,27 @@ def test_escapes_that_hide_nothing_stay_as_they_are() -> None:
     assert redact_document(text, (SECRET,)) == text == redact(text)
 
 
+@pytest.mark.parametrize("secret", [SECRET, SHAPED])
+def test_members_that_occur_twice(secret: str) -> None:
+    """A reader takes the last one; the first one is in the body all the same."""
+    document = f'{{"a":"x {secret}","a":"y"}}'
+    assert secret not in redact_document(document, (SECRET,))
+    assert secret not in redact_stream(f"data: {document}\n\ndata: {{}}\n\n", (SECRET,))
+
+
+@pytest.mark.parametrize("value", ["null", "true", "1", "[]", "{}", '""'])
+def test_names_of_members_are_no_place_for_secrets(value: str) -> None:
+    document = f'{{"a":[{{"{SHAPED}":{value}}}]}}'
+    assert SHAPED not in redact_document(document) and SHAPED not in redact_stream(f"data: {document}\n\n")
+
+
+def test_events_that_are_not_json_each() -> None:
+    """Two lines that are one object only if they are joined."""
+    stream = f'data: {{"a":"{SECRET}}}\n\ndata: {{","b":1}}\n\ndata: {{"password":"x1"}},{{}}\n\n'
+    redacted = redact_stream(stream, (SECRET,))
+    assert SECRET not in redacted and "x1" not in redacted
+
+
 def test_a_document_without_secrets_keeps_its_bytes() -> None:
     text = '{ "a" : 1.0,\n "api": [ "\\u00e4" ] }'
     assert redact_document(text) == text

@@ -10,6 +10,8 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from toolglot.core.windowed_search import find_all
 
 MASK: Final = "***"
@@ -37,12 +39,16 @@ SHAPES: Final[_Patterns] = (
     ((), KEY_SHAPE),
     (("://",), URL_CREDENTIALS),
 )
-"""Patterns of secrets, each with substrings of which one must occur before the pattern is tried; none: ``_KEY_PREFIX``
-must match. What these match is within a string of JSON, so JSON stays valid."""
+"""Patterns of secrets, each with substrings of which one must occur before the pattern is tried; none: a prefix
+of a key must. What these match is within a string of JSON, so JSON stays valid."""
 SECRETS: Final[_Patterns] = ((_NAMES, NAMED_SECRET), *SHAPES)
 
-_KEY_PREFIX = re.compile(r"(?:sk|pk|rk|gsk|xai|hf|gh[a-z]|github_pat|glpat|xox[a-z])[-_]|AIza|AKIA|eyJ")
-"""Prefixes of ``KEY_SHAPE``: much faster to search than the whole pattern."""
+_PREFIX_END = re.compile(
+    "[-_](?:(?<=[spr]k.)|(?<=xai.)|(?<=hf.)|(?<=gh[a-z].)|(?<=github_pat.)|(?<=glpat.)|(?<=xox[a-z].))"
+)
+"""The last character of a prefix of ``KEY_SHAPE``. Few characters can be one, so this is much faster to search than the
+whole pattern."""
+_OTHER_PREFIXES = ("AIza", "AKIA", "eyJ")
 
 
 HIDING_ESCAPE: Final = re.compile(r"\\+(?:u00(?P<code>[2-7][0-9A-Fa-f])|(?P<slash>/))")
@@ -65,6 +71,8 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
 def redact_document(text: str, known: Iterable[str] = ()) -> str:
     """Redact a JSON document such that it stays one; any other text is redacted as text."""
     known = tuple(known)
+    if _is_clean(text, known):
+        return text
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -80,6 +88,10 @@ def redact_stream(text: str, known: Iterable[str] = ()) -> str:
     """Redact the body of a stream. A secret may be spread over several events, so texts at the same path of each event
     are searched as one."""
     known = tuple(known)
+    parts = _EVENT.split(text)
+    around = "\n".join({line for part in parts[::2] for line in part.split("\n")})
+    if _is_clean(f"[{','.join(parts[1::2])}]", known, events=len(parts) // 2) and not _find_secrets(around, known):
+        return text
     events: list[tuple[re.Match[str], Any]] = []
     texts: dict[str, list[tuple[int, _Slot]]] = {}
     for found in _EVENT.finditer(text):
@@ -99,6 +111,84 @@ def redact_stream(text: str, known: Iterable[str] = ()) -> str:
         out += [redact(text[end : found.start("json")]), _dump(event) if at in changed else found["json"]]
         end = found.end("json")
     return _redact_shapes("".join((*out, redact(text[end:]))), known)
+
+
+# -- whether there is anything to redact, which is much cheaper to find out --------------------------------------------
+
+
+class _Path:
+    """The texts at one path of JSON, the paths below it, and whether there are numbers at it."""
+
+    __slots__ = ("below", "has_numbers", "texts")
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.has_numbers = False
+        self.below: dict[str, _Path] = {}
+
+    def collect(self, values: list[Any]) -> None:
+        """Collect the texts of a list; all its entries have the path of the list."""
+        for value in values:
+            if type(value) is dict:
+                self.collect_members(value)
+            elif type(value) is str:
+                self.texts.append(value)
+            elif type(value) is list:
+                self.collect(value)
+            elif value is not None and type(value) is not bool:
+                self.has_numbers = True
+
+    def collect_members(self, members: dict[str, Any]) -> None:
+        below = self.below
+        for name, value in members.items():
+            path = below.get(name)
+            if path is None:
+                path = below[name] = _Path()
+            kind = type(value)
+            if kind is str:
+                path.texts.append(value)
+            elif kind is dict:
+                path.collect_members(value)
+            elif kind is list:
+                path.collect(value)
+            elif value is not None and kind is not bool:
+                path.has_numbers = True
+
+    def list_texts(self, place: str, *, joined: bool) -> Iterator[str]:
+        """Yield the texts that are searched for secrets, and the names of members. Texts at the same path become one if
+        they are to be ``joined`` and differ. Raises: _SecretFound for a member with the name of a secret."""
+        if self.texts or self.has_numbers:
+            if SECRET_MEMBER.search(place):
+                raise _SecretFound
+            if len(set(self.texts)) < 2:
+                yield from self.texts[:1]
+            elif joined:
+                yield "".join(self.texts)
+            else:
+                yield from self.texts
+        for name, path in self.below.items():
+            yield name
+            yield from path.list_texts(f"{place}/{name}", joined=joined)
+
+
+class _SecretFound(Exception):
+    """A document has a secret."""
+
+
+def _is_clean(text: str, known: tuple[str, ...], *, events: int | None = None) -> bool:
+    """Whether JSON is valid and has no secret. ``events``: it must be a list of so many events of a stream."""
+    try:
+        document = msgspec.json.decode(text)
+        if events is not None and len(document) != events:
+            return False
+        root = _Path()
+        root.collect([document])
+        if _find_secrets("\n".join(root.list_texts("", joined=events is not None)), known):
+            return False
+        # of two members with the same name only one is decoded
+        return msgspec.json.encode(document) == text.encode() or not _find_secrets(text, known, SHAPES)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError, _SecretFound):
+        return False
 
 
 def _redact_slots(slots: list[_Slot], path: str, known: tuple[str, ...]) -> list[bool]:
@@ -174,11 +264,15 @@ def _find_plain(text: str, known: tuple[str, ...], patterns: _Patterns) -> list[
     spans = [found.span() for secret in known if secret for found in re.finditer(re.escape(secret), text)]
     small = text.lower()
     for hints, pattern in patterns:
-        if any(hint in small for hint in hints) if hints else _KEY_PREFIX.search(text):
+        if any(hint in small for hint in hints) if hints else _has_key_prefix(text):
             for found in find_all(pattern, text):
                 whole = pattern.match(text, found.start()) or found  # a secret may be longer than a window
                 spans.append((whole.end("kept"), whole.end()))
     return spans
+
+
+def _has_key_prefix(text: str) -> bool:
+    return any(prefix in text for prefix in _OTHER_PREFIXES) or _PREFIX_END.search(text) is not None
 
 
 def _mask(pieces: list[str], spans: list[tuple[int, int]]) -> list[str]:

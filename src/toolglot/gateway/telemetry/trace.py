@@ -7,7 +7,8 @@ as a whole, because a secret may be spread over several pieces. Its size is limi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -72,39 +73,35 @@ class Trace(msgspec.Struct):
 
     def encode(self) -> bytes:
         """The trace as JSON, without text."""
-        client = [(self._count(time), size) for time, size in self.writes]
-        attempts = [self._count(time) for time in self.ends]
+        began = self.began
+        client = [(int((time - began) * 1000), size) for time, size in self.writes]
+        attempts = [int((time - began) * 1000) for time in self.ends]
         return msgspec.json.encode(StoredTrace(list(self._join_pieces()), client, attempts))
-
-    def _count(self, time: float) -> int:
-        """Milliseconds since the request began."""
-        return int((time - self.began) * 1000)
 
     def _join_pieces(self) -> Iterator[UpstreamPiece]:
         """The pieces; those of one kind within a millisecond are one."""
         last: UpstreamPiece | None = None
+        began = self.began
         for seconds, attempt, events in self.events:
-            time = self._count(seconds)
-            for kind, size in map(_measure, events):
-                if last is not None and (last.time, last.kind, last.attempt) == (time, kind, attempt):
+            time = int((seconds - began) * 1000)
+            for event in events:
+                found = MEASURES.get(type(event))
+                if found is None or not (size := len(found[1](event))):
+                    continue
+                if last is not None and last.time == time and last.kind == found[0] and last.attempt == attempt:
                     last.size += size
-                elif size:
+                else:
                     if last is not None:
                         yield last
-                    last = UpstreamPiece(time, kind, size, attempt)
+                    last = UpstreamPiece(time, found[0], size, attempt)
         if last is not None:
             yield last
 
 
-def _measure(event: Event) -> tuple[str, int]:
-    """The kind and the characters of an event; 0 if it is no piece of the answer."""
-    match event:
-        case TextDelta(text=text):
-            return TEXT, len(text)
-        case ReasoningDelta(text=text):
-            return REASONING, len(text)
-        case CallStarted(name=name):
-            return CALL, len(name)
-        case CallArguments(fragment=fragment):
-            return CALL, len(fragment)
-    return "", 0
+MEASURES: Final[Mapping[type[Event], tuple[str, Callable[[Event], str]]]] = {
+    TextDelta: (TEXT, attrgetter("text")),
+    ReasoningDelta: (REASONING, attrgetter("text")),
+    CallStarted: (CALL, attrgetter("name")),
+    CallArguments: (CALL, attrgetter("fragment")),
+}
+"""The kinds of pieces of an answer, and their texts."""
