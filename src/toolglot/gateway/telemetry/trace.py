@@ -46,8 +46,9 @@ class Trace(msgspec.Struct):
     began: float
     reasoning_limit: int
     events: list[tuple[float, int, Sequence[Event]]] = []
-    """The time, the attempt and the events of each chunk of the upstream."""
+    """The time, the attempt and the events of each chunk of the upstream; at most ``MAX_PIECES``."""
     writes: list[tuple[float, int]] = []
+    """The time and the bytes of each write to the client; at most ``MAX_PIECES``."""
     ends: list[float] = []
     reasoning: list[str] = []
     """The model's reasoning, which is a body of its own."""
@@ -57,19 +58,10 @@ class Trace(msgspec.Struct):
     def is_empty(self) -> bool:
         return not (self.events or self.writes)
 
-    def note_write(self, now: float, size: int) -> None:
-        """Note one write to the client."""
-        if len(self.writes) < MAX_PIECES:
-            self.writes.append((now, size))
-
-    def note_events(self, now: float, events: Sequence[Event]) -> None:
-        """Note the events in a chunk of the upstream."""
-        if len(self.events) < MAX_PIECES:
-            self.events.append((now, len(self.ends), events))
-        for event in events:
-            if type(event) is ReasoningDelta and self.reasoning_length <= self.reasoning_limit:
-                self.reasoning.append(event.text)
-                self.reasoning_length += len(event.text)
+    def keep_reasoning(self, text: str) -> None:
+        if self.reasoning_length <= self.reasoning_limit:
+            self.reasoning.append(text)
+            self.reasoning_length += len(text)
 
     def encode(self) -> bytes:
         """The trace as JSON, without text."""
