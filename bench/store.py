@@ -1,9 +1,9 @@
-"""What recording costs: gateways that differ only in their store, in one run, in turns.
+"""What records and the console cost: gateways that differ only in their store and console, in one run, in turns.
 
 Each gateway answers the same loads: whole answers as fast as they go (CPU time of a request), and paced streams beside refused
 requests, of which each ends with a record (latency of chunks). Figures are CPU time of the gateway's process, threads
-included; a PostgreSQL server is another process and not counted. Compare the ratios to the gateway without a store, which are
-medians over the rounds. Needs gcc, as ``bench/gateway.py`` does.
+included; a PostgreSQL server is another process and not counted. Compare the ratios to the gateway without a store and console,
+which are medians over the rounds. Needs gcc, as ``bench/gateway.py`` does.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 NO_STORE = "none"
 SQLITE, BODIES, POSTGRES = "sqlite", "sqlite, all bodies", "postgresql"
+WATCHED, WATCHED_BODIES = "sqlite, open console", "sqlite, all bodies, open console"
 MIDDLE = 100
 SHAPES = {
     "relay, 8 events": ("text", False, SHORT, 600),
@@ -61,6 +62,30 @@ def requests_beside(port: int) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+
+
+@contextmanager
+def opened_console(port: int) -> Iterator[None]:
+    """A page of the console that shows the list of sessions: it reads live updates, and the list after each."""
+    ended = threading.Event()
+
+    def read() -> None:
+        live, other = (http.client.HTTPConnection("127.0.0.1", port, timeout=30) for _ in range(2))
+        live.request("GET", "/console/api/live")
+        response = live.getresponse()
+        while not ended.is_set() and (line := response.readline()):
+            if line.startswith(b"event: sessions"):
+                other.request("GET", "/console/api/sessions?limit=100")
+                other.getresponse().read()
+        live.close()
+        other.close()
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 def measure(bench: Bench, rounds: int, seconds: float) -> None:
@@ -111,7 +136,8 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         load = Load(folder)
         stack.callback(load.stop)
-        stores = {NO_STORE: {"url": "none"}, SQLITE: {}, BODIES: {"bodies": "all"}}
+        bodies = {"bodies": "all"}
+        stores = {NO_STORE: {"url": "none"}, SQLITE: {}, WATCHED: {}, BODIES: bodies, WATCHED_BODIES: bodies}
         if not arguments.without_postgres:
             from support.postgres import PostgresServer
 
@@ -124,12 +150,15 @@ def main() -> None:
             state = folder / name
             state.mkdir()
             path = state / "toolglot.toml"
-            path.write_text("[store]\n" + "".join(f'{key} = "{value}"\n' for key, value in settings.items()))
+            console = f"[console]\nenabled = {'false' if name == NO_STORE else 'true'}\n"
+            path.write_text(console + "[store]\n" + "".join(f'{key} = "{value}"\n' for key, value in settings.items()))
             options = ("--mode", "text", "--dialect", "hermes", "--state-dir", str(state), "--config", str(path))
             gateway = start_toolglot(name, load.port, state, options)
             gateways.append(gateway)
             stop: Callable[[], None] = gateway.stop
             stack.callback(stop)
+            if name in (WATCHED, WATCHED_BODIES):
+                stack.enter_context(opened_console(gateway.port))
         bench = Bench(load, gateways)
         measure(bench, arguments.rounds, arguments.seconds)
         show(bench)

@@ -124,6 +124,22 @@ def test_consoles_share_the_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     run(test)
 
 
+def test_of_many_changes_only_some_are_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A console that is open must not cost more the more requests there are; the page loads what it shows."""
+
+    async def test() -> None:
+        monkeypatch.setattr(live, "MAX_DESCRIBED", 2)
+        async with opened_console(tmp_path) as console:
+            await asyncio.gather(*(console.ask(f"Question {number}") for number in range(6)))
+            await console.settle()
+            async with listening_to(console) as listener:
+                sessions = await listener.wait_for("sessions")
+                assert len({one["id"] for one in sessions}) == 6
+                assert sum("turns" in one for one in sessions) == 2
+
+    run(test)
+
+
 def test_without_a_store_requests_in_progress_are_shown(tmp_path: Path) -> None:
     async def test() -> None:
         release = asyncio.Event()

@@ -32,7 +32,10 @@ SHARED_SECONDS: Final = 0.3
 OVERLAP_SECONDS: Final = 5.0
 """Processes write their records a moment after they have named them: newer names may be written first."""
 HEARTBEAT_TICKS: Final = 30
-MAX_NEW: Final = 500
+MAX_NEW: Final = 200
+"""Records that are looked at each time; of more, the newest."""
+MAX_DESCRIBED: Final = 20
+"""Sessions that are described each time; of others only the id is sent."""
 MAX_OPEN: Final = 100
 MAX_CONSOLES: Final = 32
 HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no", "x-content-type-options": "nosniff"}
@@ -105,11 +108,13 @@ class Changes:
         self.seen |= dict.fromkeys(row.id for row in new)
         for old in list(self.seen)[: -4 * MAX_NEW]:
             del self.seen[old]
-        for name in dict.fromkeys(row.session for row in new if row.session):
-            session = await call_store(store.get_session(None, name))
-            if session is not None:
-                self.number += 1
-                self.latest.append((self.number, describe_session(session)))
+        names = dict.fromkeys(row.session for row in new if row.session)
+        for at, name in enumerate(names):
+            described: dict[str, object] = {"id": name}
+            if at < MAX_DESCRIBED and (session := await call_store(store.get_session(None, name))) is not None:
+                described = describe_session(session)
+            self.number += 1
+            self.latest.append((self.number, described))
 
 
 class LiveFeed:
