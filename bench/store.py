@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
+from time import sleep
 
 from gateway import LONG, SHORT, Bench, Lane
 from gateways import start_toolglot
@@ -35,6 +36,11 @@ SHAPES = {
     "call as text, 100 events": ("hermes", True, MIDDLE, 200),
 }
 """What the model answers, whether tools are offered, events of an answer, answers of a round."""
+PACED = "relay, 400 events, paced"
+PACED_STREAMS, PACED_RATE = 40, 5000
+"""Streams at once, and the events of all of them in a second: each event is a network read and a write."""
+RECORD_SECONDS = 1.2
+"""Seconds within which records are written."""
 BESIDE_SECONDS = 0.02
 """Seconds between the requests beside paced streams."""
 
@@ -88,6 +94,17 @@ def opened_console(port: int) -> Iterator[None]:
         ended.set()
 
 
+def pace_whole(bench: Bench, lane: Lane) -> None:
+    """Paced streams from their requests to their records: the CPU time of each."""
+    gateway = bench.gateways[lane.gateway]
+    before = gateway.cpu_seconds()
+    with bench.streams(PACED, lane, PACED_STREAMS, LONG, 1_000_000 // PACED_RATE):
+        bench.load.say("go")
+        bench.read_result(PACED, lane)
+    sleep(RECORD_SECONDS)
+    bench.note(PACED, lane, request=(gateway.cpu_seconds() - before) / PACED_STREAMS * 1e6)
+
+
 def measure(bench: Bench, rounds: int, seconds: float) -> None:
     stores = list(bench.gateways)
     for store in stores:
@@ -98,6 +115,8 @@ def measure(bench: Bench, rounds: int, seconds: float) -> None:
         for name, (kind, tools, events, answers) in SHAPES.items():
             for store in turn:
                 bench.answers(name, lane_of(store, kind, tools), answers, 4, events)
+        for store in turn:
+            pace_whole(bench, lane_of(store, "text", False))
         for store in turn:
             with requests_beside(bench.gateways[store].port):
                 bench.pace("paced", lane_of(store, "text", False), 20, 1000, seconds)
@@ -112,7 +131,10 @@ def show(bench: Bench) -> None:
         + " | none, us |"
     )
     print("|---|" + "---:|---:|" * (len(stores) - 1) + "---:|")
-    for name, (kind, tools, _, _) in SHAPES.items():
+    for name, kind, tools in (
+        *((name, kind, tools) for name, (kind, tools, _, _) in SHAPES.items()),
+        (PACED, "text", False),
+    ):
         base = bench.figures[name, lane_of(NO_STORE, kind, tools).name, "request"]
         cells = []
         for store in stores[1:]:
