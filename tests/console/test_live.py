@@ -102,7 +102,7 @@ def test_records_of_another_process_are_seen(tmp_path: Path) -> None:
 
 
 def test_consoles_share_the_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many open consoles ask the store as often as one, and all are told of the same sessions."""
+    """Many open consoles ask the store as often as one, and all get the same sessions."""
     asked: list[float] = []
     list_records = SqlStore.list_records
 
@@ -116,8 +116,8 @@ def test_consoles_share_the_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             listeners = [await stack.enter_async_context(listening_to(console)) for _ in range(10)]
             for number in range(3):
                 await console.ask(f"Question {number}")
-                told = await asyncio.gather(*(listener.wait_for("sessions") for listener in listeners))
-                assert all(one == told[0] for one in told)
+                sent = await asyncio.gather(*(listener.wait_for("sessions") for listener in listeners))
+                assert all(one == sent[0] for one in sent)
             pauses = [after - before for before, after in pairwise(asked)]
             assert min(pauses) >= live.SHARED_SECONDS
 

@@ -83,7 +83,7 @@ def test_logging_out_ends_the_login_and_no_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("state", ["kept", "none"])
 def test_a_logout_holds_for_other_gateways_and_after_a_start(tmp_path: Path, state: str) -> None:
-    """Two gateways with one store; without a store, this process only, and the client is told."""
+    """Two gateways with one store; without a store, this process only, which the answer says."""
 
     async def test() -> None:
         more: dict[str, Any] = {} if state == "kept" else {"state_dir": "none"}

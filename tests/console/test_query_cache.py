@@ -59,7 +59,7 @@ def test_a_client_that_leaves_does_not_end_the_query_of_others() -> None:
     run(test)
 
 
-def test_a_failure_is_told_to_all_and_not_kept() -> None:
+def test_all_get_a_failure_and_it_is_not_kept() -> None:
     async def test() -> None:
         source = Source()
         source.fails = True

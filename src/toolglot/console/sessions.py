@@ -83,7 +83,8 @@ class SessionsView:
         store = await self.context.open_store()
         row = await find_session(store, read_id(request))
         if self.exports >= MAX_EXPORTS:
-            raise OverloadError(f"{MAX_EXPORTS} sessions are being exported; try again in a moment.", EXPORT_SECONDS)
+            message = f"{MAX_EXPORTS} sessions are being exported; try again in a moment."
+            raise OverloadError(message, EXPORT_SECONDS, step="wait until one of these downloads has ended.")
         if request.query.get(CHECK):
             return make_response({})
         self.exports += 1
