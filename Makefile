@@ -36,8 +36,9 @@ test: $(TEST)  ## ruff, mypy and all tests but those of the next four targets
 	$(BIN)/mypy --strict
 	$(BIN)/pytest -n auto --dist worksteal
 
-# Agents and the AI SDK, each in a process of its own, against a gateway; needs npm, and Linux on x64
-test-clients: $(TEST) $(PACKAGES)  ## real agents against a gateway (npm)
+# Agents and the AI SDK, each in a process of its own, against a gateway, and the console while they work; needs npm, chromium,
+# and Linux on x64
+test-clients: $(TEST) $(PACKAGES)  ## real agents against a gateway (npm, chromium)
 	$(BIN)/pytest -n 2 --dist loadfile $(CLIENTS)
 
 # Every file of examples/, with the frameworks in an environment of their own, and the commands that the docs print; needs npm

@@ -1,9 +1,9 @@
-"""What recording costs: gateways that differ only in their store, in one run, in turns.
+"""What records and the console cost: gateways that differ only in their store and console, in one run, in turns.
 
 Each gateway answers the same loads: whole answers as fast as they go (CPU time of a request), and paced streams beside refused
 requests, of which each ends with a record (latency of chunks). Figures are CPU time of the gateway's process, threads
-included; a PostgreSQL server is another process and not counted. Compare the ratios to the gateway without a store, which are
-medians over the rounds. Needs gcc, as ``bench/gateway.py`` does.
+included; a PostgreSQL server is another process and not counted. Compare the ratios to the gateway without a store and console,
+which are medians over the rounds. Needs gcc, as ``bench/gateway.py`` does.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
+from time import sleep
 
 from gateway import LONG, SHORT, Bench, Lane
 from gateways import start_toolglot
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 NO_STORE = "none"
 SQLITE, BODIES, POSTGRES = "sqlite", "sqlite, all bodies", "postgresql"
+WATCHED, WATCHED_BODIES = "sqlite, open console", "sqlite, all bodies, open console"
 MIDDLE = 100
 SHAPES = {
     "relay, 8 events": ("text", False, SHORT, 600),
@@ -34,6 +36,11 @@ SHAPES = {
     "call as text, 100 events": ("hermes", True, MIDDLE, 200),
 }
 """What the model answers, whether tools are offered, events of an answer, answers of a round."""
+PACED = "relay, 400 events, paced"
+PACED_STREAMS, PACED_RATE = 40, 5000
+"""Streams at once, and the events of all of them in a second: each event is a network read and a write."""
+RECORD_SECONDS = 1.2
+"""Seconds within which records are written."""
 BESIDE_SECONDS = 0.02
 """Seconds between the requests beside paced streams."""
 
@@ -63,6 +70,41 @@ def requests_beside(port: int) -> Iterator[None]:
         thread.join()
 
 
+@contextmanager
+def opened_console(port: int) -> Iterator[None]:
+    """A page of the console that shows the list of sessions: it reads live updates, and the list after each."""
+    ended = threading.Event()
+
+    def read() -> None:
+        live, other = (http.client.HTTPConnection("127.0.0.1", port, timeout=30) for _ in range(2))
+        live.request("GET", "/console/api/live")
+        response = live.getresponse()
+        while not ended.is_set() and (line := response.readline()):
+            if line.startswith(b"event: sessions"):
+                other.request("GET", "/console/api/sessions?limit=100")
+                other.getresponse().read()
+        live.close()
+        other.close()
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def pace_whole(bench: Bench, lane: Lane) -> None:
+    """Paced streams from their requests to their records: the CPU time of each."""
+    gateway = bench.gateways[lane.gateway]
+    before = gateway.cpu_seconds()
+    with bench.streams(PACED, lane, PACED_STREAMS, LONG, 1_000_000 // PACED_RATE):
+        bench.load.say("go")
+        bench.read_result(PACED, lane)
+    sleep(RECORD_SECONDS)
+    bench.note(PACED, lane, request=(gateway.cpu_seconds() - before) / PACED_STREAMS * 1e6)
+
+
 def measure(bench: Bench, rounds: int, seconds: float) -> None:
     stores = list(bench.gateways)
     for store in stores:
@@ -73,6 +115,8 @@ def measure(bench: Bench, rounds: int, seconds: float) -> None:
         for name, (kind, tools, events, answers) in SHAPES.items():
             for store in turn:
                 bench.answers(name, lane_of(store, kind, tools), answers, 4, events)
+        for store in turn:
+            pace_whole(bench, lane_of(store, "text", False))
         for store in turn:
             with requests_beside(bench.gateways[store].port):
                 bench.pace("paced", lane_of(store, "text", False), 20, 1000, seconds)
@@ -87,7 +131,10 @@ def show(bench: Bench) -> None:
         + " | none, us |"
     )
     print("|---|" + "---:|---:|" * (len(stores) - 1) + "---:|")
-    for name, (kind, tools, _, _) in SHAPES.items():
+    for name, kind, tools in (
+        *((name, kind, tools) for name, (kind, tools, _, _) in SHAPES.items()),
+        (PACED, "text", False),
+    ):
         base = bench.figures[name, lane_of(NO_STORE, kind, tools).name, "request"]
         cells = []
         for store in stores[1:]:
@@ -111,7 +158,8 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         load = Load(folder)
         stack.callback(load.stop)
-        stores = {NO_STORE: {"url": "none"}, SQLITE: {}, BODIES: {"bodies": "all"}}
+        bodies = {"bodies": "all"}
+        stores = {NO_STORE: {"url": "none"}, SQLITE: {}, WATCHED: {}, BODIES: bodies, WATCHED_BODIES: bodies}
         if not arguments.without_postgres:
             from support.postgres import PostgresServer
 
@@ -124,12 +172,15 @@ def main() -> None:
             state = folder / name
             state.mkdir()
             path = state / "toolglot.toml"
-            path.write_text("[store]\n" + "".join(f'{key} = "{value}"\n' for key, value in settings.items()))
+            console = f"[console]\nenabled = {'false' if name == NO_STORE else 'true'}\n"
+            path.write_text(console + "[store]\n" + "".join(f'{key} = "{value}"\n' for key, value in settings.items()))
             options = ("--mode", "text", "--dialect", "hermes", "--state-dir", str(state), "--config", str(path))
             gateway = start_toolglot(name, load.port, state, options)
             gateways.append(gateway)
             stop: Callable[[], None] = gateway.stop
             stack.callback(stop)
+            if name in (WATCHED, WATCHED_BODIES):
+                stack.enter_context(opened_console(gateway.port))
         bench = Bench(load, gateways)
         measure(bench, arguments.rounds, arguments.seconds)
         show(bench)

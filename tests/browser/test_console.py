@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,6 +21,7 @@ from playwright.async_api import Page, expect
 from support.browser import NARROW, THEMES, WIDE, ShownPage, check_page, opened_browser, shown_page
 from support.console import OpenedConsole, opened_console
 from support.gateway import READ
+from support.postgres import free_port
 
 from toolglot.config import KeyHash, make_key
 from toolglot.store import open_store
@@ -32,6 +34,7 @@ HOSTILE = (
     '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script><svg onload=window.hacked=1>'
     " javascript:window.hacked=1 </pre></script><!-- \x1b[31mred\x1b[0m \u202eabc\u202c\u2066x \ufeff '\"`${window.hacked=1}`"
 )
+REFUSED = "Failed to load resource: the server responded with a status of 503 (Service Unavailable)"
 GOOD = '<tool_call>\n{"name": "read", "arguments": {"filePath": "package.json"}}\n</tool_call>'
 REPAIRED = '<think>One more.</think>Next.\n<tool_call>\n{"name": "read", "arguments": {"filePath": "src/app.ts"}}\n'
 DEFECTIVE = '<tool_call>\n{"name": "read", "arguments": {"path": 5}}\n</tool_call>'
@@ -131,6 +134,34 @@ def test_a_session_appears_while_a_client_works(tmp_path: Path) -> None:
     run(test)
 
 
+def test_a_page_catches_up_after_the_gateway_was_gone(tmp_path: Path) -> None:
+    async def test() -> None:
+        app = make_upstream(["One."])
+        port = free_port()
+        async with opened_browser() as browser, AsyncExitStack() as stack:
+            console = await stack.enter_async_context(opened_console(tmp_path, app=app, port=port))
+            await console.ask("Hello")
+            await console.settle()
+            context = await browser.new_context()
+            page, other = await context.new_page(), await context.new_page()
+            await page.goto(f"{console.address}/console")
+            await open_session(page)
+            await expect(page.locator(".live")).to_have_text("live")
+            await other.goto(f"{console.address}/console")
+            await expect(other.locator(".virtual-body .row")).to_have_count(1)
+            await stack.aclose()
+            await expect(page.locator(".live")).to_have_text("reconnecting")
+            console = await stack.enter_async_context(opened_console(tmp_path, app=make_upstream(["Two."]), port=port))
+            history = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "One."}]
+            await console.ask("And?", history=history)
+            await console.ask("Something else")
+            await expect(page.locator(".turn")).to_have_count(2, timeout=15_000)
+            await expect(other.locator(".virtual-body .row")).to_have_count(2, timeout=15_000)
+            await context.close()
+
+    run(test)
+
+
 def test_a_session_in_detail(tmp_path: Path) -> None:
     async def test() -> None:
         app = make_upstream([GOOD, REPAIRED, DEFECTIVE, CORRECTED], pause=0.01)
@@ -189,6 +220,28 @@ def test_replay(tmp_path: Path) -> None:
                 await expect(page.locator(".compare tr.different")).not_to_have_count(0)
                 await check_page(shown)
                 await keep_pictures(shown, "comparison")
+
+    run(test)
+
+
+def test_an_export_is_a_file_or_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path) as console, opened_browser() as browser:
+            await console.ask()
+            session = (await console.only_session())["session"]["id"]
+            async with shown_page(browser, f"{console.address}/console#/sessions/{session}") as shown:
+                export = shown.page.get_by_role("link", name="Export HTML")
+                async with shown.page.expect_download() as download:
+                    await export.click()
+                saved = await download.value
+                assert saved.suggested_filename == f"{session}.html"
+                assert b"</html>" in Path(await saved.path()).read_bytes()
+                monkeypatch.setattr("toolglot.console.sessions.MAX_EXPORTS", 0)
+                await export.click()
+                await expect(shown.page.get_by_role("alert")).to_contain_text("try again in a moment")
+                await check_page(shown)
+                await keep_pictures(shown, "no-export")
+                shown.problems.remove(REFUSED)
 
     run(test)
 

@@ -6,7 +6,8 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from support.gateway import run
 from toolglot.config import KeyHash
 from toolglot.console import live
 from toolglot.store import open_store
-from toolglot.store.interface import ADMIN, KeyRow
+from toolglot.store.interface import ADMIN, KeyRow, RecordQuery, RecordRow
+from toolglot.store.sql_store import SqlStore
 
 
 class Listener:
@@ -95,6 +97,59 @@ def test_records_of_another_process_are_seen(tmp_path: Path) -> None:
                 await other.ask()
                 [session] = await listener.wait_for("sessions")
                 assert session["turns"] == 1
+
+    run(test)
+
+
+def test_consoles_share_the_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many open consoles ask the store as often as one, and all get the same sessions."""
+    asked: list[float] = []
+    list_records = SqlStore.list_records
+
+    async def note(store: SqlStore, owner: bytes | None, query: RecordQuery) -> list[RecordRow]:
+        asked.append(time.monotonic())
+        return await list_records(store, owner, query)
+
+    async def test() -> None:
+        async with opened_console(tmp_path) as console, AsyncExitStack() as stack:
+            monkeypatch.setattr(SqlStore, "list_records", note)
+            listeners = [await stack.enter_async_context(listening_to(console)) for _ in range(10)]
+            for number in range(3):
+                await console.ask(f"Question {number}")
+                sent = await asyncio.gather(*(listener.wait_for("sessions") for listener in listeners))
+                assert all(one == sent[0] for one in sent)
+            pauses = [after - before for before, after in pairwise(asked)]
+            assert min(pauses) >= live.SHARED_SECONDS
+
+    run(test)
+
+
+def test_of_many_changes_only_some_are_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A console that is open must not cost more the more requests there are; the page loads what it shows."""
+
+    async def test() -> None:
+        monkeypatch.setattr(live, "MAX_DESCRIBED", 2)
+        async with opened_console(tmp_path) as console:
+            await asyncio.gather(*(console.ask(f"Question {number}") for number in range(6)))
+            await console.settle()
+            async with listening_to(console) as listener:
+                sessions = await listener.wait_for("sessions")
+                assert len({one["id"] for one in sessions}) == 6
+                assert sum("turns" in one for one in sessions) == 2
+
+    run(test)
+
+
+def test_without_a_store_requests_in_progress_are_shown(tmp_path: Path) -> None:
+    async def test() -> None:
+        release = asyncio.Event()
+        async with opened_console(tmp_path, app=make_slow(release), state_dir="none") as console:
+            async with listening_to(console) as listener:
+                asking = asyncio.create_task(console.ask("Hello"))
+                assert len(await listener.wait_for("progress")) == 1
+                release.set()
+                await asking
+                assert await listener.wait_for("progress") == []
 
     run(test)
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
+import pytest
 from support.console import opened_console
 from support.gateway import run
 
+from toolglot.console import measures
 from toolglot.sim import SimOptions
 from toolglot.sim.answer import Answer
 from toolglot.sim.script import ScriptedAnswer
+from toolglot.store.interface import RecordQuery, RecordRow
+from toolglot.store.sql_store import SqlStore
 
 
 def test_kpis_count_requests_by_model_and_time(tmp_path: Path) -> None:
@@ -40,6 +45,43 @@ def test_near_misses_have_their_texts(tmp_path: Path) -> None:
             [miss] = found["near_misses"]
             assert "filePath" in miss["text"]
             assert miss["session"]
+
+    run(test)
+
+
+def test_pages_that_ask_the_same_share_one_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the same time, and again within a moment; later everything is counted again."""
+    asked = 0
+    list_records = SqlStore.list_records
+
+    async def count(store: SqlStore, owner: bytes | None, query: RecordQuery) -> list[RecordRow]:
+        nonlocal asked
+        asked += 1
+        return await list_records(store, owner, query)
+
+    async def test() -> None:
+        monkeypatch.setattr(measures, "KNOWN_SECONDS", 3600.0)
+        async with opened_console(tmp_path) as console:
+            await console.ask()
+            monkeypatch.setattr(SqlStore, "list_records", count)
+            found = await asyncio.gather(*(console.get("/kpis?seconds=3600") for _ in range(10)))
+            assert asked == 1 and all(one == found[0] for one in found) and found[0]["requests"] == 1
+            await console.ask()
+            assert (await console.get("/kpis?seconds=3600"))["requests"] == 1
+            assert (await console.get("/kpis?seconds=3601"))["requests"] == 2
+            assert asked == 2
+
+    run(test)
+
+
+def test_measures_are_known_for_a_moment(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path) as console:
+            for number in range(2):
+                await console.ask()
+                async with asyncio.timeout(20):
+                    while (await console.get("/kpis"))["requests"] != number + 1:
+                        await asyncio.sleep(0.1)
 
     run(test)
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
 from support.console import opened_console
 from support.gateway import run
+
+from toolglot.gateway.capabilities.learned import LearnedFailure, LearnedFailures
+from toolglot.store.interface import FailureRow
+from toolglot.store.sql_store import SqlStore
 
 UPSTREAM_KEY = "sk-upstream-0123456789abcdef"
 
@@ -27,6 +33,39 @@ def test_a_model_is_pinned_to_text_and_unpinned(tmp_path: Path) -> None:
             assert free["learned"] is None
             await asyncio.sleep(1.5)  # the store has been read again
             assert (await console.get("/routes"))["routes"][0]["learned"] is None
+
+    run(test)
+
+
+def test_what_is_forgotten_while_it_is_written_stays_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known: list[list[str]] = []
+    save, replace_all = SqlStore.save_failure, LearnedFailures.replace_all
+
+    async def test() -> None:
+        began, released = asyncio.Event(), asyncio.Event()
+
+        async def hold(store: SqlStore, failure: FailureRow) -> None:
+            began.set()
+            await released.wait()
+            await save(store, failure)
+
+        def note(failures: LearnedFailures, all_of_them: Iterable[LearnedFailure]) -> None:
+            listed = list(all_of_them)
+            known.append([one.model for one in listed])
+            replace_all(failures, listed)
+
+        async with opened_console(tmp_path, mode="auto") as console:
+            await console.ask()
+            monkeypatch.setattr(SqlStore, "save_failure", hold)
+            monkeypatch.setattr(LearnedFailures, "replace_all", note)
+            await console.call("/routes/pin", "POST", {"model": "sim"})
+            await began.wait()
+            await console.call("/routes/forget", "POST", {"model": "sim"})
+            released.set()
+            async with asyncio.timeout(20):
+                while len(known) < 2:  # that it was written, that it was deleted
+                    await asyncio.sleep(0.05)
+            assert not any(known)
 
     run(test)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from toolglot.gateway.telemetry import worker_metrics
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.gateway.telemetry.metrics import Metrics
 from toolglot.gateway.telemetry.prometheus import render
@@ -68,6 +70,49 @@ def test_a_replaced_worker_goes_on_from_the_counters_of_its_slot(tmp_path: Path)
     assert shown["toolglot_requests_total"] == 6
     assert shown["toolglot_first_chunk_seconds_count"] == 6
     assert shown["toolglot_streams_in_flight"] == 0
+
+
+def test_what_was_shown_is_never_shown_as_less(tmp_path: Path) -> None:
+    """By another worker that is scraped next, and by one that replaces a worker that was killed after a scrape."""
+    first, other = start(tmp_path, 0), start(tmp_path, 1)
+
+    async def scrape() -> list[float]:
+        shown = []
+        for worker, times in ((first, 5), (other, 3), (first, 2)):
+            count_requests(worker.metrics, times)
+            shown.append(read_totals(await worker.collect())["toolglot_requests_total"])
+        for slot in (0, 1):  # nothing but the scrapes has written the files
+            shown.append(read_totals(await start(tmp_path, slot).collect())["toolglot_requests_total"])
+        return shown
+
+    assert asyncio.run(scrape()) == [5, 8, 10, 10, 10]
+
+
+def test_a_late_write_does_not_replace_later_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = start(tmp_path, 0)
+    count_requests(worker.metrics, 4)
+    began, released = threading.Event(), threading.Event()
+
+    def replace(path: Path, encoded: bytes) -> bool:
+        if not began.is_set():
+            began.set()
+            released.wait(10)
+        path.write_bytes(encoded)
+        return True
+
+    async def write() -> None:
+        late = asyncio.create_task(worker.collect())
+        await asyncio.to_thread(began.wait, 10)
+        late.cancel()  # its thread is still at work
+        count_requests(worker.metrics, 1)
+        closing = asyncio.create_task(worker.close())
+        await asyncio.sleep(0.1)
+        released.set()
+        await closing
+
+    monkeypatch.setattr(worker_metrics, "_replace", replace)
+    asyncio.run(write())
+    assert read_totals(start(tmp_path, 0).metrics)["toolglot_requests_total"] == 5
 
 
 def test_files_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import OK, Commands
@@ -101,16 +102,24 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 def run_export(arguments: argparse.Namespace) -> int:
     settings = load_settings(arguments)
-    page = run_with_store(arguments, lambda store: export_page(store, arguments.id, settings), must_exist=True)
-    if arguments.html == "-":
-        sys.stdout.buffer.write(page)
-        return OK
     file = Path(arguments.html or f"{arguments.id}.html")
-    try:
-        file.write_bytes(page)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
-    print(f"{file}: {len(page):,} bytes")
+
+    async def export(store: Store) -> int:
+        pieces = await export_page(store, arguments.id, settings)
+        if arguments.html == "-":
+            return await write(sys.stdout.buffer, pieces)
+        try:
+            with file.open("wb") as opened:
+                return await write(opened, pieces)
+        except OSError as error:
+            raise UsageError(f"{file} cannot be written: {error.strerror}") from None
+
+    async def write(opened: BinaryIO, pieces: AsyncIterator[bytes]) -> int:
+        return sum([opened.write(piece) async for piece in pieces])
+
+    size = run_with_store(arguments, export, must_exist=True)
+    if arguments.html != "-":
+        print(f"{file}: {size:,} bytes")
     return OK
 
 

@@ -8,7 +8,8 @@ from typing import Final, Protocol
 import msgspec
 
 import toolglot
-from toolglot.console.login import Login
+from toolglot.console.ended_logins import EndedLogins
+from toolglot.console.login import SAFE_METHODS, Login
 from toolglot.console.parameters import NO_STORE, read_only_error
 from toolglot.console.static_files import (
     API_HEADERS,
@@ -23,6 +24,8 @@ from toolglot.gateway.mounting import GatewayInterface, Handler, HttpRequest, Re
 from toolglot.store.interface import Store
 
 PAGE_PATHS: Final = ("/console", "/console/")
+UNCHANGING: Final = ("/playground", "/rollout/preview")
+"""Paths of POST requests that change nothing; all others are refused in read-only mode."""
 
 
 class ConsoleContext:
@@ -32,7 +35,13 @@ class ConsoleContext:
         self.gateway = gateway
         self.settings = gateway.settings
         self.telemetry = gateway.telemetry
-        self.login = Login(gateway.settings, gateway.keys, gateway.source)
+        ended = EndedLogins(self.find_store, gateway.source.now)
+        self.login = Login(gateway.settings, gateway.keys, gateway.source, ended)
+
+    def find_store(self) -> Store | None:
+        """The store, if there is one that works."""
+        writer = self.telemetry.writer
+        return None if writer is None or writer.problem else writer.store
 
     async def open_store(self, fresh: bool = True) -> Store:
         """The store; ``fresh``: with the records of all requests that have ended. Raises: UnknownPathError if there is
@@ -50,11 +59,6 @@ class ConsoleContext:
         """``ok``, or why there are no records."""
         writer = self.telemetry.writer
         return NO_STORE if writer is None else writer.problem or "ok"
-
-    def check_writable(self) -> None:
-        """Raise ForbiddenError in read-only mode."""
-        if self.settings.console.read_only:
-            raise read_only_error()
 
 
 class View(Protocol):
@@ -81,12 +85,17 @@ class Console:
         yield "POST", "/console/api/logout", self.log_out
         for view in self.views:
             for method, path, handler in view.routes():
-                yield method, f"/console/api{path}", self.require_login(handler)
+                changes = method not in SAFE_METHODS and path not in UNCHANGING
+                yield method, f"/console/api{path}", self.require_login(handler, changes=changes)
 
-    def require_login(self, handler: Handler) -> Handler:
+    def require_login(self, handler: Handler, *, changes: bool) -> Handler:
+        refused = changes and self.context.settings.console.read_only
+
         async def answer(request: HttpRequest) -> Response | None:
             self.gateway.check_origin(request)
-            self.login.check(request)
+            await self.login.check(request)
+            if refused:
+                raise read_only_error()
             response = await handler(request)
             if response is None:
                 return None
@@ -110,12 +119,13 @@ class Console:
     async def show_state(self, request: HttpRequest) -> Response:
         """What the page has to know before a login; nothing that a stranger must not know."""
         self.gateway.check_origin(request)
+        logged_in = await self.login.admits(request)
         state: dict[str, object] = {
             "login_required": self.login.required,
             "login_possible": self.login.is_possible,
-            "logged_in": self.login.admits(request),
+            "logged_in": logged_in,
         }
-        if self.login.admits(request):
+        if logged_in:
             settings = self.context.settings
             state |= {
                 "version": toolglot.__version__,
@@ -134,7 +144,8 @@ class Console:
 
     async def log_out(self, request: HttpRequest) -> Response:
         self.gateway.check_origin(request)
-        return Response(b"{}", headers={**API_HEADERS, **self.login.log_out(request)})
+        ended, headers = await self.login.log_out(request)
+        return Response(msgspec.json.encode({"ended": ended}), headers={**API_HEADERS, **headers})
 
 
 def send_asset(asset: Asset, known: str) -> Response:

@@ -3,19 +3,17 @@
 *Strategy.* The modules of the page are joined into one script; each becomes a function that returns its exports. The
 content security policy of the file allows this script and the styles by their hashes, and nothing else, so that text of
 a model that found its way into the markup could do nothing. The data are JSON in a block that no browser executes, with
-every ``<`` escaped.
+every ``<`` escaped. The file is made turn by turn, as fast as it is read: no more than one turn is in memory.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from html import escape
 from typing import Final
-
-import msgspec
 
 import toolglot
 from toolglot.config import Settings
@@ -31,12 +29,13 @@ ENTRY: Final = "console/export_page.js"
 STYLES: Final = ("console.css",)
 MAX_BYTES: Final = 64 << 20
 """Bytes of turns in one file; later turns are left out, and the file says so."""
+PIECE: Final = 1 << 18
 IMPORT: Final = re.compile(r"""\bimport\s*(?:(\w+)\s*,?\s*)?(?:\{([^}]*)\}\s*)?from\s*["']([^"']+)["'];?""")
 EXPORT_FROM: Final = re.compile(r"""\bexport\s*\{([^}]*)\}\s*from\s*["']([^"']+)["'];?""")
 EXPORT_LIST: Final = re.compile(r"\bexport\s*\{([^}]*)\};?")
 EXPORT_DEFAULT: Final = re.compile(r"\bexport\s+default\s+")
 EXPORT_NAMED: Final = re.compile(r"(?m)^export\s+(?:async\s+)?(?:const|let|function\*?|class)\s+(\w+)")
-PAGE: Final = """<!doctype html>
+BEFORE_DATA: Final = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -48,61 +47,74 @@ PAGE: Final = """<!doctype html>
 </head>
 <body>
 <div id="app"><noscript>This file needs JavaScript, which it brings along.</noscript></div>
-<script type="application/json" id="data">{data}</script>
+<script type="application/json" id="data">"""
+AFTER_DATA: Final = """</script>
 <script type="module">{script}</script>
 </body>
 </html>
 """
 
 
-async def export_session(store: Store, session: SessionRow, records: Sequence[RecordRow], settings: Settings) -> bytes:
-    """The file of a session. ``records`` are its records without bodies, oldest first. Raises: StoreError."""
-    turns: dict[str, bytes] = {}
-    size = 0
+async def export_session(
+    store: Store, session: SessionRow, records: Sequence[RecordRow], settings: Settings
+) -> AsyncGenerator[bytes, None]:
+    """The file of a session, in pieces of at most ``PIECE`` bytes and some more. ``records`` are its records without
+    bodies, oldest first. Raises: StoreError."""
+    before, after = split_page(f"Session {session.id}")
+    yield before + await work.queue(_write_beginning, session, records)
+    written = size = 0
     for record in records:
         row = await call_store(store.get_record(None, record.id))
-        if row is None or size > MAX_BYTES:
+        if row is None:
             continue
-        turn = await work.run(_encode_turn, row, settings)
+        turn = await work.queue(_encode_turn, row, settings)
         size += len(turn)
-        if size <= MAX_BYTES:
-            turns[row.id] = turn
-    return await work.run(_write_session, session, records, turns)
+        if size > MAX_BYTES:
+            break
+        turn, written = (b"," if written else b"") + turn, written + 1
+        del row
+        for at in range(0, len(turn), PIECE):
+            yield turn[at : at + PIECE]
+    yield b'},"left_out":%d}' % (len(records) - written) + after
 
 
-def _write_session(session: SessionRow, records: Sequence[RecordRow], turns: Mapping[str, bytes]) -> bytes:
-    data = msgspec.json.encode(
+def _write_beginning(session: SessionRow, records: Sequence[RecordRow]) -> bytes:
+    """The data up to the first turn."""
+    data = encode_json(
         {
             "version": toolglot.__version__,
             "exported": datetime.now(UTC).isoformat(timespec="seconds"),
             "session": describe_session(session),
             "summaries": [summarize(record) for record in records],
-            "turns": {name: msgspec.Raw(turn) for name, turn in turns.items()},
-            "left_out": len(records) - len(turns),
         }
     )
-    return write_page(f"Session {session.id}", data)
+    return _escape_data(data.removesuffix(b"}") + b',"turns":{')
 
 
 def _encode_turn(row: RecordRow, settings: Settings) -> bytes:
-    return encode_json(describe_turn(row, settings))
+    """A turn with its id, as a part of the object of all turns."""
+    return _escape_data(encode_json(row.id) + b":" + encode_json(describe_turn(row, settings)))
+
+
+def _escape_data(data: bytes) -> bytes:
+    return data.replace(b"<", b"\\u003c")
 
 
 def write_page(title: str, data: bytes) -> bytes:
     """An HTML file with the session view and its data, which is JSON."""
+    before, after = split_page(title)
+    return before + _escape_data(data) + after
+
+
+def split_page(title: str) -> tuple[bytes, bytes]:
+    """The HTML file before and after its data."""
     style, script = _escape_end("\n".join(map(read_asset, STYLES))), bundle(ENTRY)
     policy = (
         f"default-src 'none'; script-src {hash_source(script)}; style-src {hash_source(style)}; img-src data:;"
         " base-uri 'none'; form-action 'none'"
     )
-    return PAGE.format(
-        policy=policy,
-        version=toolglot.__version__,
-        title=escape(title),
-        style=style,
-        data=data.decode("utf-8", "replace").replace("<", "\\u003c"),
-        script=script,
-    ).encode("utf-8", "replace")
+    before = BEFORE_DATA.format(policy=policy, version=toolglot.__version__, title=escape(title), style=style)
+    return before.encode("utf-8", "replace"), AFTER_DATA.format(script=script).encode("utf-8", "replace")
 
 
 def _escape_end(style: str) -> str:

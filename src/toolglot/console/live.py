@@ -2,33 +2,40 @@
 
     GET /live    server-sent events: "sessions" (sessions that have a new turn), "progress" (requests in progress)
 
-*Strategy.* A console that is open asks, twice a second: the store for records that are new, whichever process wrote
-them, and this process for its requests in progress. Requests themselves do nothing for it, and a console that reads too
-slowly misses updates.
+*Strategy.* While a console is open, a process asks twice a second: the store for records that are new, whichever
+process wrote them, and itself for its requests in progress. Any number of consoles shares the queries. Requests
+themselves do nothing for them, and a console that reads too slowly misses updates.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
 
 from toolglot.console.app import ConsoleContext
+from toolglot.console.query_cache import QueryCache
 from toolglot.core.errors import OverloadError, StoreError
 from toolglot.core.redaction import redact_printable
 from toolglot.gateway.mounting import HttpRequest, Response, Route
 from toolglot.gateway.storage import describe_session
 from toolglot.gateway.telemetry.record_writer import call_store
 from toolglot.gateway.telemetry.recorder import RequestRecorder
-from toolglot.store.interface import RecordQuery, Store
+from toolglot.store.interface import RecordQuery
 
 TICK_SECONDS: Final = 0.5
+SHARED_SECONDS: Final = 0.3
+"""Seconds for which all consoles use the answer of one query."""
 OVERLAP_SECONDS: Final = 5.0
 """Processes write their records a moment after they have named them: newer names may be written first."""
 HEARTBEAT_TICKS: Final = 30
-MAX_NEW: Final = 500
+MAX_NEW: Final = 200
+"""Records that are looked at each time; of more, the newest."""
+MAX_DESCRIBED: Final = 20
+"""Sessions that are described each time; of others only the id is sent."""
 MAX_OPEN: Final = 100
 MAX_CONSOLES: Final = 32
 HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no", "x-content-type-options": "nosniff"}
@@ -40,6 +47,7 @@ class LiveView:
     def __init__(self, context: ConsoleContext) -> None:
         self.context = context
         self.consoles = 0
+        self.changes = Changes(context)
 
     def routes(self) -> Iterable[Route]:
         yield "GET", "/live", self.stream
@@ -58,9 +66,9 @@ class LiveView:
 
     async def send_updates(self, request: HttpRequest) -> None:
         """Send what is new until the client is gone, its login has ended, or the gateway stops."""
-        feed, quiet = LiveFeed(self.context), 0
+        feed, quiet = LiveFeed(self.context, self.changes), 0
         request.write(b"retry: 2000\n\n")
-        while not self.context.gateway.is_draining() and self.context.login.admits(request):
+        while not self.context.gateway.is_draining() and await self.context.login.admits(request):
             if not request.is_blocked:
                 messages = await feed.collect()
                 quiet = 0 if messages else quiet + 1
@@ -71,20 +79,59 @@ class LiveView:
             await asyncio.sleep(TICK_SECONDS)
 
 
-class LiveFeed:
-    """What one console has been sent."""
+class Changes:
+    """Sessions that have a new turn, for all open consoles: whichever asks first queries the store for all."""
 
     def __init__(self, context: ConsoleContext) -> None:
         self.context = context
+        self.number = 0
+        """How many changes there have been."""
+        self.latest: deque[tuple[int, dict[str, object]]] = deque(maxlen=MAX_NEW)
+        """The latest changes, each with its number and the session."""
         self.seen: dict[str, None] = {}
+        self.asked: QueryCache[None] = QueryCache(SHARED_SECONDS)
+
+    async def find(self, known: int) -> list[dict[str, object]]:
+        """The sessions that changed after the first ``known`` changes. Raises: StoreError."""
+        await self.asked.find("", self.load)
+        sessions = {session["id"]: session for number, session in self.latest if number > known}
+        return list(sessions.values())
+
+    async def load(self) -> None:
+        """Find the sessions of records that are new. Raises: StoreError."""
+        if self.context.telemetry.writer is None:
+            return
+        store = await self.context.open_store(fresh=False)
+        since = self.context.gateway.source.now() - OVERLAP_SECONDS
+        query = RecordQuery(limit=MAX_NEW, after=f"rec_{int(since * 1e6):014x}")
+        new = [row for row in await call_store(store.list_records(None, query)) if row.id not in self.seen]
+        self.seen |= dict.fromkeys(row.id for row in new)
+        for old in list(self.seen)[: -4 * MAX_NEW]:
+            del self.seen[old]
+        names = dict.fromkeys(row.session for row in new if row.session)
+        for at, name in enumerate(names):
+            described: dict[str, object] = {"id": name}
+            if at < MAX_DESCRIBED and (session := await call_store(store.get_session(None, name))) is not None:
+                described = describe_session(session)
+            self.number += 1
+            self.latest.append((self.number, described))
+
+
+class LiveFeed:
+    """What one console has been sent."""
+
+    def __init__(self, context: ConsoleContext, changes: Changes) -> None:
+        self.context = context
+        self.changes = changes
+        self.known = changes.number
         self.open = b"[]"
-        self.began = context.gateway.source.now()
 
     async def collect(self) -> bytes:
         """The events since the last call."""
         messages = b""
         try:
-            if sessions := await self.find_changed(await self.context.open_store(fresh=False)):
+            sessions, self.known = await self.changes.find(self.known), self.changes.number
+            if sessions:
                 messages += encode_event("sessions", msgspec.json.encode(sessions))
         except StoreError as error:
             messages += encode_event("problem", msgspec.json.encode(error.message))
@@ -93,18 +140,6 @@ class LiveFeed:
             self.open = in_progress
             messages += encode_event("progress", in_progress)
         return messages
-
-    async def find_changed(self, store: Store) -> list[dict[str, object]]:
-        """The sessions of records that this console has not seen yet."""
-        since = max(self.began, self.context.gateway.source.now() - OVERLAP_SECONDS)
-        query = RecordQuery(limit=MAX_NEW, after=f"rec_{int(since * 1e6):014x}")
-        new = [row for row in await call_store(store.list_records(None, query)) if row.id not in self.seen]
-        self.seen |= dict.fromkeys(row.id for row in new)
-        for old in list(self.seen)[: -4 * MAX_NEW]:
-            del self.seen[old]
-        names = dict.fromkeys(row.session for row in new if row.session)
-        found = [await call_store(store.get_session(None, name)) for name in names]
-        return [describe_session(row) for row in found if row is not None]
 
 
 def describe_open(recorders: Mapping[int, RequestRecorder]) -> list[dict[str, object]]:

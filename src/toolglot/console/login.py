@@ -1,28 +1,31 @@
 """Who may open the console: client keys with the admin scope; without client keys, this machine.
 
-*Strategy.* A login exchanges a key for a cookie that proves it without holding it: the time at which it expires, and a
-keyed hash of that time. The key of the hash is made of the client key's own hash and of the secrets of the upstreams,
-or of a random file in the state folder. So all processes of a gateway accept the cookie, a revoked key ends all its
-logins at once, and neither the cookie nor the store alone is enough to make another one.
+*Strategy.* A login exchanges a key for a cookie that proves it without holding it: the time at which it expires, a
+random id, and a keyed hash of both. The key of the hash is made of the client key's own hash and of the secrets of the
+upstreams, or of a random file in the state folder. So all processes of a gateway accept the cookie, a revoked key ends
+all its logins at once, and neither the cookie nor the store alone is enough to make another one. Logging out ends the
+login itself (``ended_logins``), not only the cookie of one browser.
 """
 
 from __future__ import annotations
 
 import hmac
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from secrets import token_bytes
-from typing import Final
+from secrets import token_bytes, token_hex
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
 from toolglot.config import Settings
 from toolglot.config.keys import ClientKeys, KeyHash, admit
+from toolglot.console.ended_logins import EndedLogins
 from toolglot.core.errors import AuthenticationError, ForbiddenError, OriginError, RequestError
 from toolglot.gateway.capabilities.learned import find_folder
 from toolglot.gateway.context import Source
@@ -36,6 +39,8 @@ SAFE_METHODS: Final = ("GET", "HEAD")
 OWN_SITES: Final = ("", "same-origin", "none")
 """Values of Sec-Fetch-Site of requests that the console itself, or a user, has made."""
 MAX_KEY: Final = 1000
+LOGIN_ID: Final = re.compile("[0-9a-f]{32}")
+EXPIRES: Final = re.compile("[0-9]{1,19}")
 MAX_FORM: Final = 4096
 SECRET_FILE: Final = "console.secret"
 _PROCESS_SECRET: Final = token_bytes(32)
@@ -72,12 +77,20 @@ class LoginRequest(msgspec.Struct, forbid_unknown_fields=True):
     key: str
 
 
+class CookieLogin(NamedTuple):
+    """A login that a genuine cookie proves."""
+
+    id: str
+    expires: int
+
+
 class Login:
     """Checks requests and issues cookies."""
 
-    def __init__(self, settings: Settings, keys: ClientKeys, source: Source) -> None:
+    def __init__(self, settings: Settings, keys: ClientKeys, source: Source, ended: EndedLogins) -> None:
         self._keys = keys
         self._now = source.now
+        self._ended = ended
         self._secret = make_secret(settings)
 
     @property
@@ -89,19 +102,22 @@ class Login:
         """Whether there is a key that opens the console."""
         return not self.required or bool(self._keys.list_admin())
 
-    def check(self, request: HttpRequest) -> None:
+    async def check(self, request: HttpRequest) -> None:
         """Raise AuthenticationError or ForbiddenError if the request may not use the console, OriginError if a page of
         another site may have sent it."""
         check_source(request)
-        if self.admits(request):
+        if await self.admits(request):
             return
         if request.key and self._keys.admit(request.key):
             raise ForbiddenError("This key has no admin scope; make one with 'toolglot key --admin'.")
         raise AuthenticationError("Log in with a client key that has the admin scope ('toolglot key --admin').")
 
-    def admits(self, request: HttpRequest) -> bool:
+    async def admits(self, request: HttpRequest) -> bool:
         """Whether the request has a valid login or key, or needs none."""
-        return not self.required or self._is_logged_in(request) or admit(self._keys.list_admin(), request.key)
+        if not self.required or admit(self._keys.list_admin(), request.key):
+            return True
+        login = self._find_login(request)
+        return login is not None and not await self._ended.has(*login)
 
     def check_form(self, request: HttpRequest) -> None:
         """Raise OriginError or RequestError before the body is read, if it cannot be that of a login."""
@@ -121,31 +137,36 @@ class Login:
             if self._keys.admit(given[:MAX_KEY]):
                 raise ForbiddenError("This key has no admin scope; make one with 'toolglot key --admin'.")
             raise AuthenticationError("That is not a valid key.")
-        expires = str(int(self._now()) + LOGIN_SECONDS)
-        return self._set_cookie(request, f"{expires}.{self._sign(chosen[0], expires)}", LOGIN_SECONDS)
+        signed = f"{int(self._now()) + LOGIN_SECONDS}.{token_hex(16)}"
+        return self._set_cookie(request, f"{signed}.{self._sign(chosen[0], signed)}", LOGIN_SECONDS)
 
-    def log_out(self, request: HttpRequest) -> dict[str, str]:
+    async def log_out(self, request: HttpRequest) -> tuple[bool, dict[str, str]]:
+        """End the login. Returns whether it has ended for all processes, and the headers that remove the cookie."""
         check_source(request)
-        return self._set_cookie(request, "", 0)
+        login = self._find_login(request)
+        ended = login is None or await self._ended.end(*login)
+        return ended, self._set_cookie(request, "", 0)
 
     def _set_cookie(self, request: HttpRequest, value: str, seconds: int) -> dict[str, str]:
         secure = "; Secure" if is_https(request.headers) else ""
         cookie = f"{COOKIE}={value}; Path=/console; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
         return {"set-cookie": cookie}
 
-    def _is_logged_in(self, request: HttpRequest) -> bool:
-        expires, _, signature = read_cookie(request.headers).partition(".")
-        if not (expires.isascii() and expires.isdigit() and len(expires) < 20) or not (
-            self._now() < int(expires) <= self._now() + LOGIN_SECONDS + 1
-        ):
-            return False
+    def _find_login(self, request: HttpRequest) -> CookieLogin | None:
+        """The login of a cookie that is genuine and has not expired."""
+        signed, _, signature = read_cookie(request.headers).rpartition(".")
+        expires, _, login = signed.partition(".")
+        if not EXPIRES.fullmatch(expires) or not LOGIN_ID.fullmatch(login):
+            return None
+        if not self._now() < int(expires) <= self._now() + LOGIN_SECONDS + 1:
+            return None
         found = False
         for key in self._keys.list_admin():
-            found |= hmac.compare_digest(self._sign(key, expires).encode(), signature.encode("utf-8", "replace"))
-        return found
+            found |= hmac.compare_digest(self._sign(key, signed).encode(), signature.encode("utf-8", "replace"))
+        return CookieLogin(login, int(expires)) if found else None
 
-    def _sign(self, key: KeyHash, expires: str) -> str:
-        return hmac.new(self._secret, b"%b %b" % (key.digest, expires.encode()), "sha256").hexdigest()
+    def _sign(self, key: KeyHash, signed: str) -> str:
+        return hmac.new(self._secret, b"%b %b" % (key.digest, signed.encode()), "sha256").hexdigest()
 
 
 def check_source(request: HttpRequest) -> None:

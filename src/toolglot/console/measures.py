@@ -6,11 +6,13 @@ GET /kpis?seconds=     rates, outcomes, faults and latencies over the last secon
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from toolglot.console import work
 from toolglot.console.app import ConsoleContext
 from toolglot.console.parameters import encode_json, read_number, read_query
+from toolglot.console.query_cache import QueryCache
 from toolglot.gateway.mounting import HttpRequest, Response, Route
 from toolglot.gateway.telemetry.kpis import Kpis
 from toolglot.gateway.telemetry.record_writer import call_store
@@ -22,6 +24,8 @@ YEAR: Final = 366 * 24 * HOUR
 PAGE: Final = 1000
 MAX_RECORDS: Final = 50_000
 """The newest records that are counted; more would keep the page waiting."""
+KNOWN_SECONDS: Final = 2.0
+"""Seconds for which all pages get the same measures."""
 SHOWN_MISSES: Final = 20
 MISS_LENGTH: Final = 600
 MODEL_TEXT: Final = "model"
@@ -32,6 +36,7 @@ class KpisView:
 
     def __init__(self, context: ConsoleContext) -> None:
         self.context = context
+        self.known: QueryCache[bytes] = QueryCache(KNOWN_SECONDS)
 
     def routes(self) -> Iterable[Route]:
         yield "GET", "/kpis", self.show_kpis
@@ -39,6 +44,10 @@ class KpisView:
     async def show_kpis(self, request: HttpRequest) -> Response:
         given = read_query(request.query, ("seconds",))
         seconds = read_number(given, "seconds", 24 * HOUR, 1, YEAR)
+        return Response(await self.known.find(seconds, partial(self.measure, seconds)))
+
+    async def measure(self, seconds: int) -> bytes:
+        """The measures as JSON. Raises: UnknownPathError, StoreError."""
         store = await self.context.open_store()
         now = self.context.gateway.source.now()
         kpis, complete = Kpis(now - seconds, now), False
@@ -53,7 +62,7 @@ class KpisView:
         found = {**kpis.describe(), "target": TARGET, "complete": complete}
         found["near_misses"] = [await show_miss(store, miss) for miss in kpis.near_misses[:SHOWN_MISSES]]
         found["near_miss_count"] = len(kpis.near_misses)
-        return Response(await work.run(encode_json, found))
+        return await work.run(encode_json, found)
 
 
 def add_rows(kpis: Kpis, rows: Iterable[RecordRow]) -> None:

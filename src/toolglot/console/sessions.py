@@ -3,7 +3,7 @@
 GET    /sessions?offset=&limit=&text=&outcome=&troubled=    most recently used first, with the number of all
 GET    /sessions/{id}                                       with its turns, oldest first
 DELETE /sessions/{id}
-GET    /sessions/{id}/export                                the session as one HTML file
+GET    /sessions/{id}/export?check=                         the session as one HTML file
 GET    /turns/{id}                                          one turn in full
 GET    /loose?before=                                       requests that belong to no session
 """
@@ -11,14 +11,16 @@ GET    /loose?before=                                       requests that belong
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import aclosing
 from typing import Final
 
 from toolglot.console import work
 from toolglot.console.app import ConsoleContext
 from toolglot.console.export import export_session
 from toolglot.console.parameters import encode_json, make_response, read_id, read_number, read_query
+from toolglot.console.static_files import API_HEADERS
 from toolglot.console.turns import describe_turn, summarize
-from toolglot.core.errors import RequestError, UnknownPathError
+from toolglot.core.errors import OverloadError, RequestError, UnknownPathError
 from toolglot.gateway.mounting import HttpRequest, Response, Route
 from toolglot.gateway.storage import describe_session
 from toolglot.gateway.telemetry.record_writer import call_store
@@ -26,6 +28,11 @@ from toolglot.store.interface import OUTCOMES, RecordQuery, RecordRow, SessionQu
 
 MAX_PAGE: Final = 500
 MAX_TURNS: Final = 2000
+MAX_EXPORTS: Final = 8
+"""Exports at the same time; each holds a turn in memory while its client reads."""
+EXPORT_SECONDS: Final = 10
+CHECK: Final = "check"
+"""The parameter of a request that only asks whether an export would be answered."""
 FILTERS: Final = ("offset", "limit", "text", "outcome", "troubled")
 
 
@@ -34,6 +41,8 @@ class SessionsView:
 
     def __init__(self, context: ConsoleContext) -> None:
         self.context = context
+        self.exports = 0
+        """Exports that are being read."""
 
     def routes(self) -> Iterable[Route]:
         yield "GET", "/sessions", self.list_sessions
@@ -65,18 +74,32 @@ class SessionsView:
         return make_response({"session": describe_session(row), "turns": turns})
 
     async def delete_session(self, request: HttpRequest) -> Response:
-        self.context.check_writable()
         session_id = read_id(request)
         if not await self.context.gateway.delete_session(session_id):
             raise unknown_session(session_id)
         return make_response({"deleted": session_id})
 
-    async def export(self, request: HttpRequest) -> Response:
+    async def export(self, request: HttpRequest) -> Response | None:
         store = await self.context.open_store()
         row = await find_session(store, read_id(request))
-        body = await export_session(store, row, await list_turns(store, row.id), self.context.settings)
-        headers = {"content-disposition": f'attachment; filename="{row.id}.html"'}
-        return Response(body, headers=headers, content_type="text/html; charset=utf-8")
+        if self.exports >= MAX_EXPORTS:
+            message = f"{MAX_EXPORTS} sessions are being exported; try again in a moment."
+            raise OverloadError(message, EXPORT_SECONDS, step="wait until one of these downloads has ended.")
+        if request.query.get(CHECK):
+            return make_response({})
+        self.exports += 1
+        try:
+            headers = {**API_HEADERS, "content-disposition": f'attachment; filename="{row.id}.html"'}
+            request.begin(headers, "text/html; charset=utf-8")
+            turns = await list_turns(store, row.id)
+            async with aclosing(export_session(store, row, turns, self.context.settings)) as pieces:
+                async for piece in pieces:
+                    if request.write(piece):
+                        await request.drain()
+        finally:
+            self.exports -= 1
+        request.end()
+        return None
 
     async def show_turn(self, request: HttpRequest) -> Response:
         store, record_id = await self.context.open_store(), read_id(request)

@@ -26,6 +26,11 @@ async def run(work: Callable[Params, Result], *args: Params.args, **named: Param
     """Call ``work`` in the thread. Raises: OverloadError if too many wait for it already."""
     if len(_WAITING) >= MAX_WAITING:
         raise OverloadError("The console has too much to do; try again in a moment.", RETRY_SECONDS)
+    return await queue(work, *args, **named)
+
+
+async def queue(work: Callable[Params, Result], *args: Params.args, **named: Params.kwargs) -> Result:
+    """Call ``work`` in the thread, however many wait for it: for the parts of a response that has begun."""
     waiting = asyncio.get_running_loop().run_in_executor(_EXECUTOR, partial(work, *args, **named))
     _WAITING.add(waiting)
     waiting.add_done_callback(_WAITING.discard)

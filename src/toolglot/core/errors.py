@@ -222,8 +222,8 @@ class OverloadError(ToolglotError):
     status = 503
     code = "overloaded"
 
-    def __init__(self, message: str, retry_after: int) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, retry_after: int, *, step: str = "") -> None:
+        super().__init__(message, step=step)
         self.retry_after = retry_after
 
 

@@ -18,9 +18,16 @@ from math import ceil
 from typing import Final
 from urllib.parse import urlsplit
 
-from toolglot.config import ClientKeys, LimitSettings, is_loopback, owner_of
+from toolglot.config import ClientKeys, LimitSettings, Settings, is_loopback, owner_of
 from toolglot.config.keys import NO_OWNER
-from toolglot.core.errors import AuthenticationError, OriginError, OverloadError, RateLimitError, ToolglotError
+from toolglot.core.errors import (
+    AuthenticationError,
+    ForbiddenError,
+    OriginError,
+    OverloadError,
+    RateLimitError,
+    ToolglotError,
+)
 from toolglot.gateway.mounting import HttpRequest
 from toolglot.gateway.telemetry.metrics import Metrics
 
@@ -28,6 +35,9 @@ MINUTE: Final = 60.0
 WRONG_KEY: Final = "The API key that was presented is not a client key of this gateway."
 QUEUE_IS_FULL: Final = "Too many requests are waiting for the gateway."
 NO_KEY: Final = "An API key of this gateway is needed, and none was presented."
+SAFE_METHODS: Final = ("GET", "HEAD")
+CONSOLE_PREFIX: Final = "/console/"
+"""What the console serves itself decides itself what changes something."""
 RETRY_SECONDS: Final = 5
 """The Retry-After of a request that was refused for lack of a slot."""
 RATE_LIMIT: Final = "rate_limit"
@@ -36,17 +46,21 @@ QUEUE_TIMEOUT: Final = "queue_timeout"
 
 
 class Access:
-    """Checks requests, and names the owner of what they store."""
+    """Checks requests, and names the owner of what they store. ``read_only``: the console may change nothing."""
 
-    def __init__(self, keys: ClientKeys) -> None:
+    def __init__(self, keys: ClientKeys, *, read_only: bool = False) -> None:
         self.keys = keys
+        self._read_only = read_only
 
     def check(self, request: HttpRequest) -> bytes:
         """The owner of what a request stores. Raises: AuthenticationError if the gateway has client keys and the
-        request presents none of them, OriginError if it has none and a web page may have sent the request."""
+        request presents none of them, OriginError if it has none and a web page may have sent the request,
+        ForbiddenError if that is the console, which is read-only."""
         if not self.keys.required:
             given = request.headers.get
             check_origin(given("host", ""), given("origin", ""), given("sec-fetch-site", ""))
+            if self._read_only and request.method not in SAFE_METHODS and not request.path.startswith(CONSOLE_PREFIX):
+                check_own_page(given("host", ""), given("origin", ""), given("sec-fetch-site", ""))
             return NO_OWNER
         if not self.keys.admit(request.key):
             raise AuthenticationError(WRONG_KEY if request.key else NO_KEY)
@@ -60,6 +74,11 @@ class Access:
     def visible_owner(self, request: HttpRequest) -> bytes | None:
         """The owner whose rows a request with access may see; None for all."""
         return owner_of(request.key) if self.keys.required else None
+
+
+def make_access(settings: Settings, now: Callable[[], float]) -> Access:
+    own, required, console = settings.server.keys, settings.server.require_key, settings.console
+    return Access(ClientKeys(own, now, required=required, admin=console.keys), read_only=console.read_only)
 
 
 @lru_cache(maxsize=256)
@@ -83,6 +102,12 @@ def check_origin(host: str, origin: str, site: str) -> None:
             "This gateway has no client keys, so it serves only requests to a loopback address, and none from web pages"
             " of other sites."
         )
+
+
+def check_own_page(host: str, origin: str, site: str) -> None:
+    """Raise ForbiddenError if a page of this gateway has sent the request; the console is the only one."""
+    if site == "same-origin" or (origin and urlsplit(origin).netloc.lower() == host.lower()):
+        raise ForbiddenError("The console is read-only (console.read_only).")
 
 
 class Admission:

@@ -19,7 +19,7 @@ import msgspec
 
 import toolglot
 from toolglot.clients.agent_records import NO_KEY
-from toolglot.config import ClientKeys, Settings, Upstream
+from toolglot.config import Settings, Upstream
 from toolglot.config.keys import REFUSED_OWNER
 from toolglot.config.upstream_errors import KEY_STATUSES
 from toolglot.core import offload
@@ -47,7 +47,7 @@ from toolglot.gateway.sessions.chats import ChatIndex
 from toolglot.gateway.sessions.kept_values import KeptValues
 from toolglot.gateway.sessions.ttl_store import Lookup
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
-from toolglot.server.admission import Access, Admission
+from toolglot.server.admission import Admission, make_access
 from toolglot.server.http_request import JSON_TYPE, Request, Response
 from toolglot.server.models import Models
 from toolglot.server.queries import Queries
@@ -100,8 +100,7 @@ class Gateway:
         self.problems = problems or KnownProblems()
         self.pool = ConnectionPool()
         self.capabilities = load_capabilities(settings, self.source.now)
-        own, admin, required = settings.server.keys, settings.console.keys, settings.server.require_key
-        self.access = Access(ClientKeys(own, self.source.now, required=required, admin=admin))
+        self.access = make_access(settings, self.source.now)
         self.kept: KeptValues | None = None
         self.shared: SharedState | None = None
         self.discovery = Discovery(self.pool, self.capabilities)

@@ -280,7 +280,8 @@ class FailureSync:
             if row.expires <= self._now():
                 await call_store(self._store.forget_failure(*key))
                 del rows[key]
-        learned = [LearnedFailure(**structs.asdict(row)) for row in rows.values()]
+        # one may have been forgotten while it was written
+        learned = [LearnedFailure(**structs.asdict(row)) for key, row in rows.items() if key not in self._forgotten]
         self._failures.replace_all([*learned, *self._pending.values()])
         if self._file is not None:  # its content is in the store now
             with suppress(OSError):

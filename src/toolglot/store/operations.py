@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from toolglot.store.interface import (
@@ -34,6 +35,14 @@ BATCH: Final = 200
 
 RECORD: Final = tuple(name for name in RecordRow.__struct_fields__ if name not in ("bodies", "client", "counts"))
 COUNTS: Final = TurnCounts.__struct_fields__
+ADD_TURNS: Final = f"""
+    UPDATE sessions SET turns = turns + $1,
+    {", ".join(f"{name} = {name} + ${number}" for number, name in enumerate(COUNTS, 7))},
+    client = CASE WHEN used <= $2 AND $5 <> '' THEN $5 ELSE client END,
+    outcome = CASE WHEN used <= $2 OR outcome = '' THEN $6 ELSE outcome END,
+    used = CASE WHEN used < $2 THEN $2 ELSE used END
+    WHERE id = $3 AND owner = $4
+"""
 SEARCHED: Final = ("id", "model", "upstream", "client", "client_session")
 TROUBLED: Final = "failed + repairs + rejected + retries > 0"
 SESSION: Final = SessionRow.__struct_fields__
@@ -46,6 +55,8 @@ NODE_KEY: Final = "key, session, coalesce(chat, ''), message"
 KEPT: Final = KeptValue.__struct_fields__
 FAILURE: Final = FailureRow.__struct_fields__
 KEY: Final = KeyRow.__struct_fields__
+READERS: Final = {names: attrgetter(*names) for names in (RECORD, COUNTS, SESSION, CHAT, KEPT, FAILURE, KEY)}
+"""How rows are read in the order of their columns."""
 CURRENT: Final = "id = $1 AND token = $2 AND leased_until > 0"
 """The chat $1, if $2 is the token of its latest lease and the lease was not released."""
 
@@ -93,17 +104,10 @@ def add_records(records: Sequence[PackedRecord]) -> Steps[None]:
 
 def _add_turns(session: str, owner: bytes, rows: Sequence[RecordRow]) -> Query:
     """Add turns to the totals of their session."""
-    latest = max(rows, key=lambda row: row.time)
-    sums = [sum(getattr(row.counts, name) for row in rows) for name in COUNTS]
-    added = ", ".join(f"{name} = {name} + ${number}" for number, name in enumerate(COUNTS, 7))
-    sql = f"""
-        UPDATE sessions SET turns = turns + $1, {added},
-        client = CASE WHEN used <= $2 AND $5 <> '' THEN $5 ELSE client END,
-        outcome = CASE WHEN used <= $2 OR outcome = '' THEN $6 ELSE outcome END,
-        used = CASE WHEN used < $2 THEN $2 ELSE used END
-        WHERE id = $3 AND owner = $4
-    """
-    return Query(sql, (len(rows), latest.time, session, owner, latest.client, latest.outcome, *sums))
+    latest = max(rows, key=attrgetter("time"))
+    counts = [_read(row.counts, COUNTS) for row in rows]
+    sums = counts[0] if len(counts) == 1 else map(sum, zip(*counts, strict=True))
+    return Query(ADD_TURNS, (len(rows), latest.time, session, owner, latest.client, latest.outcome, *sums))
 
 
 def list_records(owner: bytes | None, query: RecordQuery) -> Steps[list[RecordRow]]:
@@ -427,8 +431,9 @@ ONE_STATEMENT: Final = frozenset(
 """Operations that need no transaction around their only statement."""
 
 
-def _read(row: object, columns: Iterable[str]) -> tuple[Value, ...]:
-    return tuple(getattr(row, name) for name in columns)
+def _read(row: object, columns: tuple[str, ...]) -> tuple[Value, ...]:
+    values: tuple[Value, ...] = READERS[columns](row)
+    return values
 
 
 def _save(table: str, columns: Sequence[str], key: Sequence[str], values: Sequence[Value]) -> Steps[None]:

@@ -274,7 +274,7 @@ def _run_steps(connection: sqlite3.Connection, steps: Steps[Result]) -> Result:
     try:
         query = next(steps)
         while True:
-            values = [clean(value) for value in query.values]
+            values = [clean(value) if isinstance(value, str) else value for value in query.values]
             query = steps.send(connection.execute(ENGINE.adapt(query.sql), values).fetchall())
     except StopIteration as stop:
         result: Result = stop.value

@@ -13,6 +13,7 @@ import { view as routes } from "console/views/routes.js";
 const VIEWS = [sessions, session, kpis, playground, routes];
 const path = signal(readPath());
 const problem = signal(null);
+const copiesWork = signal(false); // whether the login has ended here only
 
 function readPath() {
   return location.hash.replace(/^#/, "") || "/sessions";
@@ -63,7 +64,8 @@ function isCurrent(one, view) {
 }
 
 async function logOut() {
-  await send("POST", "/logout", {});
+  const { ended } = await send("POST", "/logout", {});
+  copiesWork.value = !ended;
   await loadState();
 }
 
@@ -85,6 +87,7 @@ function LoginPage({ possible }) {
     ${possible ? html`<label>Client key with the admin scope<input type="password" name="key" autocomplete="current-password" value=${key} onInput=${(event) => setKey(event.target.value)} autofocus required /></label>
         <button class="primary">Log in</button>` : html`<${Note} kind="warn">No key opens the console yet. Make one with <code>toolglot key create --name me --admin</code>.<//>`}
     ${error && html`<${Note} kind="bad">${error.message}<//>`}
+    ${copiesWork.value && html`<${Note} kind="warn">You are logged out here. Other processes of the gateway could not be told, because the store does not work: a copy of the cookie may open the console there until it expires.<//>`}
     <p class="quiet">The console shows the sessions of all clients of this gateway.</p>
   </form></main>`;
 }

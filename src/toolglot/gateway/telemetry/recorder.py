@@ -42,7 +42,7 @@ from toolglot.gateway.telemetry.faults import (
     classify_failure,
 )
 from toolglot.gateway.telemetry.record import Attempt, DryRunResult, Record
-from toolglot.gateway.telemetry.trace import Trace
+from toolglot.gateway.telemetry.trace import MAX_PIECES, Trace
 from toolglot.store.interface import ABANDONED, FAILED, OK, REFUSED
 
 if TYPE_CHECKING:  # the SDK is optional
@@ -167,19 +167,22 @@ class RequestRecorder(msgspec.Struct):
         self.chunks += 1
         if self.body is not None and self.bytes < self.body_limit:
             self.body.append(data[: self.body_limit - self.bytes])
-            if self.trace is not None:
-                self.trace.note_write(self.clock(), len(data))
+            if self.trace is not None and len(self.trace.writes) < MAX_PIECES:
+                self.trace.writes.append((self.clock(), len(data)))
         self.bytes += len(data)
 
     def keep_model_text(self, events: Sequence[Event]) -> None:
         """Keep the model's own text, up to the limit of bodies."""
         if self.model_text is not None and self.model_text_length <= self.body_limit:
+            trace = self.trace
             for event in events:
                 if type(event) is TextDelta:
                     self.model_text.append(event.text)
                     self.model_text_length += len(event.text)
-            if self.trace is not None:
-                self.trace.note_events(self.clock(), events)
+                elif trace is not None and type(event) is ReasoningDelta:
+                    trace.keep_reasoning(event.text)
+            if trace is not None and len(trace.events) < MAX_PIECES:
+                trace.events.append((self.clock(), len(trace.ends), events))
 
     def keep_delivered(self, events: Iterable[Event]) -> None:
         """Keep what a dry run would have delivered: every call; text and arguments up to the limit of the body log."""

@@ -7,7 +7,8 @@ as a whole, because a secret may be spread over several pieces. Its size is limi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -45,8 +46,9 @@ class Trace(msgspec.Struct):
     began: float
     reasoning_limit: int
     events: list[tuple[float, int, Sequence[Event]]] = []
-    """The time, the attempt and the events of each chunk of the upstream."""
+    """The time, the attempt and the events of each chunk of the upstream; at most ``MAX_PIECES``."""
     writes: list[tuple[float, int]] = []
+    """The time and the bytes of each write to the client; at most ``MAX_PIECES``."""
     ends: list[float] = []
     reasoning: list[str] = []
     """The model's reasoning, which is a body of its own."""
@@ -56,55 +58,42 @@ class Trace(msgspec.Struct):
     def is_empty(self) -> bool:
         return not (self.events or self.writes)
 
-    def note_write(self, now: float, size: int) -> None:
-        """Note one write to the client."""
-        if len(self.writes) < MAX_PIECES:
-            self.writes.append((now, size))
-
-    def note_events(self, now: float, events: Sequence[Event]) -> None:
-        """Note the events in a chunk of the upstream."""
-        if len(self.events) < MAX_PIECES:
-            self.events.append((now, len(self.ends), events))
-        for event in events:
-            if type(event) is ReasoningDelta and self.reasoning_length <= self.reasoning_limit:
-                self.reasoning.append(event.text)
-                self.reasoning_length += len(event.text)
+    def keep_reasoning(self, text: str) -> None:
+        if self.reasoning_length <= self.reasoning_limit:
+            self.reasoning.append(text)
+            self.reasoning_length += len(text)
 
     def encode(self) -> bytes:
         """The trace as JSON, without text."""
-        client = [(self._count(time), size) for time, size in self.writes]
-        attempts = [self._count(time) for time in self.ends]
+        began = self.began
+        client = [(int((time - began) * 1000), size) for time, size in self.writes]
+        attempts = [int((time - began) * 1000) for time in self.ends]
         return msgspec.json.encode(StoredTrace(list(self._join_pieces()), client, attempts))
-
-    def _count(self, time: float) -> int:
-        """Milliseconds since the request began."""
-        return int((time - self.began) * 1000)
 
     def _join_pieces(self) -> Iterator[UpstreamPiece]:
         """The pieces; those of one kind within a millisecond are one."""
         last: UpstreamPiece | None = None
+        began = self.began
         for seconds, attempt, events in self.events:
-            time = self._count(seconds)
-            for kind, size in map(_measure, events):
-                if last is not None and (last.time, last.kind, last.attempt) == (time, kind, attempt):
+            time = int((seconds - began) * 1000)
+            for event in events:
+                found = MEASURES.get(type(event))
+                if found is None or not (size := len(found[1](event))):
+                    continue
+                if last is not None and last.time == time and last.kind == found[0] and last.attempt == attempt:
                     last.size += size
-                elif size:
+                else:
                     if last is not None:
                         yield last
-                    last = UpstreamPiece(time, kind, size, attempt)
+                    last = UpstreamPiece(time, found[0], size, attempt)
         if last is not None:
             yield last
 
 
-def _measure(event: Event) -> tuple[str, int]:
-    """The kind and the characters of an event; 0 if it is no piece of the answer."""
-    match event:
-        case TextDelta(text=text):
-            return TEXT, len(text)
-        case ReasoningDelta(text=text):
-            return REASONING, len(text)
-        case CallStarted(name=name):
-            return CALL, len(name)
-        case CallArguments(fragment=fragment):
-            return CALL, len(fragment)
-    return "", 0
+MEASURES: Final[Mapping[type[Event], tuple[str, Callable[[Event], str]]]] = {
+    TextDelta: (TEXT, attrgetter("text")),
+    ReasoningDelta: (REASONING, attrgetter("text")),
+    CallStarted: (CALL, attrgetter("name")),
+    CallArguments: (CALL, attrgetter("fragment")),
+}
+"""The kinds of pieces of an answer, and their texts."""

@@ -1,9 +1,10 @@
 """Metrics of several worker processes as one: whichever worker is scraped shows the sums over all of them.
 
 *Strategy.* Each worker has a slot with a file in a folder of the supervisor. It writes its metrics there twice a
-second, all of them at once, so that the counters in a file always add up. A worker that is scraped adds the files of
-the other slots to its own numbers. A worker that replaces a dead one takes over its slot and goes on from the counters
-in its file, so counters never decrease; what a killed worker has counted since its last write is lost.
+second, all of them at once, so that the counters in a file always add up. A worker that is scraped writes its file and
+adds those of the other slots: what a scrape has shown is in the files. A worker that replaces a dead one takes over its
+slot and goes on from the counters in its file. So counters never decrease, whichever worker is scraped; what a killed
+worker has counted since its last write is lost.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 import msgspec
@@ -75,7 +78,10 @@ class WorkerMetrics:
         self.folder = folder
         self.metrics = metrics
         self.path = folder / str(slot)
+        self._numbers = count(1)
+        self._lock = Lock()
         self._written = b""
+        self._written_number = 0
         self._task: asyncio.Task[None] | None = None
         for snapshot in _read([self.path]):
             add_snapshot(metrics, snapshot, gauges=False)
@@ -93,7 +99,7 @@ class WorkerMetrics:
     async def collect(self) -> Metrics:
         """The metrics of all workers: those of this one, and what the others wrote last."""
         total = Metrics()
-        add_snapshot(total, take_snapshot(self.metrics), gauges=True)
+        add_snapshot(total, await self._write(), gauges=True)
         for snapshot in await asyncio.to_thread(self._read_others):
             add_snapshot(total, snapshot, gauges=True)
         return total
@@ -110,10 +116,17 @@ class WorkerMetrics:
             await self._write()
             await asyncio.sleep(WRITE_SECONDS)
 
-    async def _write(self) -> None:
-        encoded = msgspec.msgpack.encode(take_snapshot(self.metrics))
-        if encoded != self._written and await asyncio.to_thread(_replace, self.path, encoded):
-            self._written = encoded
+    async def _write(self) -> Snapshot:
+        """Write the current values. Returns them."""
+        snapshot = take_snapshot(self.metrics)
+        await asyncio.to_thread(self._replace, next(self._numbers), msgspec.msgpack.encode(snapshot))
+        return snapshot
+
+    def _replace(self, number: int, encoded: bytes) -> None:
+        """Write the file, unless later values are in it: a task that was cancelled leaves its thread at work."""
+        with self._lock:
+            if number > self._written_number and (encoded == self._written or _replace(self.path, encoded)):
+                self._written, self._written_number = encoded, number
 
 
 def _read(paths: Iterable[Path]) -> Iterable[Snapshot]:

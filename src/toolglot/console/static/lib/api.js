@@ -2,6 +2,7 @@
 import { signal } from "console/lib/html.js";
 
 const BASE = "/console/api";
+const RETRY = 5000;
 
 // The state of the gateway: login, read-only mode, which bodies are recorded. null while it is not known.
 export const state = signal(null);
@@ -34,13 +35,23 @@ export async function send(method, path, body, options = {}) {
   throw Object.assign(new Error(answer?.error?.message ?? `Status ${response.status}`), { status: response.status });
 }
 
-// Live updates. `listeners` maps names of events to functions; returns a function that ends them.
-export function listen(listeners, onState) {
-  const source = new EventSource(`${BASE}/live`);
-  source.onopen = () => onState(true);
-  source.onerror = () => onState(false);
-  for (const [name, listener] of Object.entries(listeners)) {
-    source.addEventListener(name, (event) => listener(JSON.parse(event.data)));
-  }
-  return () => source.close();
+// Live updates. `listeners` maps names of events to functions; `onOpen` is called when updates begin, and begin again: what
+// happened before is not among them. Returns a function that ends them.
+export function listen(listeners, onState, onOpen) {
+  let source = null, timer = 0;
+  const open = () => {
+    source = new EventSource(`${BASE}/live`);
+    source.onopen = () => { onState(true); onOpen(); };
+    source.onerror = () => {
+      onState(false);
+      if (source.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
+      timer = setTimeout(open, RETRY);
+      loadState().catch(() => {}); // the login may have ended
+    };
+    for (const [name, listener] of Object.entries(listeners)) {
+      source.addEventListener(name, (event) => listener(JSON.parse(event.data)));
+    }
+  };
+  open();
+  return () => { clearTimeout(timer); source.close(); };
 }

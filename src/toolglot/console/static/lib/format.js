@@ -1,10 +1,11 @@
 // Numbers, times and foreign text for people.
 const DAY = 86_400_000;
-const UNSAFE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\uffff]/g;
+// Control characters, characters without a shape, those that change the direction of text, and halves of characters.
+const UNSAFE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\uffff\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 
-// Control characters and characters that change the direction of text become visible names.
+// Characters that deceive readers become visible names.
 export function visible(text) {
-  return text.replace(UNSAFE, (found) => `⟦U+${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟧`);
+  return text.replace(UNSAFE, (found) => `⟦U+${found.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟧`);
 }
 
 export function count(number) {

@@ -89,7 +89,7 @@ function Plot({ title, note, found, data, colors = {}, top, mark, format }) {
     const style = getComputedStyle(document.documentElement), read = (name) => style.getPropertyValue(name).trim();
     const axis = { stroke: read("--quiet"), grid: { stroke: read("--line"), width: 1 }, ticks: { stroke: read("--line"), width: 1 }, font: "11px system-ui" };
     const show = (_, value) => (value === null || value === undefined ? "–" : format(value));
-    const series = names.map((name, at) => ({ label: name, stroke: read(colors[name] ?? COLORS[at % COLORS.length]), width: 2, spanGaps: true, points: { show: true, size: 5 }, value: show }));
+    const series = names.map((name, at) => ({ label: visible(name), stroke: read(colors[name] ?? COLORS[at % COLORS.length]), width: 2, spanGaps: true, points: { show: true, size: 5 }, value: show }));
     const values = names.map((name) => [null, ...data.lines[name], null]);
     if (mark) {
       series.push({ label: "target", stroke: read("--bad"), width: 1, dash: [5, 4], points: { show: false }, value: show });

@@ -49,8 +49,8 @@ function PlaygroundView({ match }) {
     </div>
     <div class="play-body">
       <div class="play-input">
-        <label>Text of the model<textarea spellcheck="false" value=${input.text} onInput=${(event) => change({ text: event.target.value })}></textarea></label>
-        <label>Tools, as JSON<textarea spellcheck="false" value=${input.tools} onInput=${(event) => change({ tools: event.target.value })}></textarea></label>
+        <label>Text of the model<textarea spellcheck=${false} value=${input.text} onInput=${(event) => change({ text: event.target.value })}></textarea></label>
+        <label>Tools, as JSON<textarea spellcheck=${false} value=${input.tools} onInput=${(event) => change({ tools: event.target.value })}></textarea></label>
       </div>
       <div class="play-output">
         ${error && html`<${Note} kind="bad">${visible(error.message)}<//>`}

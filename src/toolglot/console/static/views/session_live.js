@@ -1,5 +1,5 @@
 // The session view on the gateway's data.
-import { html } from "console/lib/html.js";
+import { html, useState } from "console/lib/html.js";
 import { get, listen, send, state } from "console/lib/api.js";
 import { live } from "console/lib/live_state.js";
 import { SessionPage } from "console/views/session.js";
@@ -15,10 +15,29 @@ function makeSource() {
     snippets: (id, signal) => get(`/turns/${encodeURIComponent(id)}/snippets`, { signal }),
     replayOptions: (signal) => get("/replay/options", { signal }),
     replay: (id, choice) => send("POST", `/turns/${encodeURIComponent(id)}/replay`, choice),
-    watch: (id, changed) => listen({ sessions: (sessions) => sessions.some((session) => session.id === id) && changed() }, (up) => { live.value = up; }),
-    actions: (session) => html`<a class="button" href=${`/console/api/sessions/${encodeURIComponent(session.id)}/export`} download=${`${session.id}.html`}>Export HTML</a>
+    watch: (id, changed) => listen({ sessions: (sessions) => sessions.some((session) => session.id === id) && changed() }, (up) => { live.value = up; }, changed),
+    actions: (session) => html`<${ExportLink} id=${session.id} />
       ${!readOnly && html`<button class="danger" onClick=${() => remove(session)}>Delete</button>`}`,
   };
+}
+
+// A link that is followed if the gateway has time for it: the browser shows nothing of an answer that is no file.
+function ExportLink({ id }) {
+  const [problem, setProblem] = useState("");
+  const path = `/sessions/${encodeURIComponent(id)}/export`;
+  const check = async (event) => {
+    event.preventDefault();
+    const link = event.currentTarget;
+    try {
+      await get(`${path}?check=1`);
+      setProblem("");
+      const file = Object.assign(document.createElement("a"), { href: link.href, download: link.download });
+      file.click();
+    } catch (error) {
+      setProblem(error.message);
+    }
+  };
+  return html`${problem && html`<span class="problem" role="alert">${problem}</span>`}<a class="button" href=${`/console/api${path}`} download=${`${id}.html`} onClick=${check}>Export HTML</a>`;
 }
 
 async function remove(session) {

@@ -62,7 +62,7 @@ function SessionsView() {
       if (!kept.size) load(Math.floor(first / PAGE));
       if (sessions.length) setFresh(new Set(sessions.map((session) => session.id)));
     };
-    return listen({ sessions: refresh, progress: setOpen, problem: (message) => setError(new Error(message)) }, (up) => { live.value = up; });
+    return listen({ sessions: refresh, progress: setOpen, problem: (message) => setError(new Error(message)) }, (up) => { live.value = up; }, () => { setOpen([]); refresh([]); });
   }, [filter]);
 
   const row = (at) => pages.current.get(Math.floor(at / PAGE))?.[at % PAGE];
