@@ -128,7 +128,7 @@ def test_each_wire_carries_the_field_or_declares_that_it_does_not(field: str, wi
     reported = list_not_carried(request.conversation, request.modelled, Sampling.__struct_fields__)
     assert not reported, (
         f"{folder}/request_decoder.py leaves {reported} in extra, which the client is informed about as not carried: add it to"
-        " MODELLED, or to ClientRequest.modelled if it is inside an object"
+        " MODELLED, SAMPLING_FIELDS or SAMPLING_KEYS there, or to ClientRequest.modelled if it is inside an object"
     )
 
 
