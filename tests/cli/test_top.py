@@ -13,7 +13,7 @@ from support.gateway import gateway, run
 
 from toolglot.cli.main import main
 from toolglot.cli.terminal import Paint
-from toolglot.cli.top import State, describe, draw, format_row
+from toolglot.cli.top import State, cut_line, describe, draw, format_row
 
 
 async def ask_and_show(folder: Path, *options: str) -> int:
@@ -86,3 +86,10 @@ def test_a_short_terminal_shows_the_newest() -> None:
     state = State(1.0, {}, [make_record(model=f"m{number}") for number in range(9)], True)
     lines = list(draw("http://x", state, None, Paint(False), 3))
     assert "m0" in lines[-3] and "m2" in lines[-1]
+
+
+def test_coloured_lines_are_cut_at_the_width_of_the_terminal() -> None:
+    red, reset = "\x1b[31m", "\x1b[0m"
+    assert cut_line("plain text", 5) == "plain"
+    assert cut_line(f"ab{red}cdef{reset}gh", 4) == f"ab{red}cd{reset}"
+    assert cut_line(f"{red}ab{reset}", 80) == f"{red}ab{reset}"

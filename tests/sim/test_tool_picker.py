@@ -127,6 +127,14 @@ def test_a_shell_serves_where_nothing_better_is_offered() -> None:
     assert ask("run ls -la | wc", (BASH,))[0][1]["command"] == "ls -la | wc"
 
 
+def test_tools_for_special_things_serve_nothing_else() -> None:
+    image = make_tool("view_image", "View a local image file", "path", path=TEXT)
+    deferred = make_tool("ToolSearch", "Find tools by name", "query", query=TEXT)
+    assert ask("read notes.txt", (image, BASH))[0][1]["command"] == "cat notes.txt"
+    assert ask("view the image notes.png", (image, BASH))[0][0] == "view_image"
+    assert ask('search for "heron" in .', (deferred, BASH))[0][0] == "bash"
+
+
 def test_short_words_do_not_end_names() -> None:
     """A tool that gives an agent input does not put anything into a file."""
     send = make_tool("send_input", "Send a message to an agent", "target", target=TEXT, message=TEXT, path=TEXT)
@@ -181,6 +189,19 @@ def test_a_result_is_quoted_and_ends_the_turn() -> None:
         parse_request(make_body(user("read a.txt"), called, {"role": "tool", "content": "\n`x` = 1\nmore"}))
     )
     assert answer == Answer("Done. The tool said: `'x' = 1`")
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "Chunk ID: 67d269\nWall time: 0.1 seconds\nOutput:\nThe heron is grey.",
+        "<untrusted_context>\nThe heron is grey.\n</untrusted_context>",
+    ],
+)
+def test_what_clients_write_around_a_result_is_not_quoted(result: str) -> None:
+    called = {"role": "assistant", "content": None}
+    answer = pick_answer(parse_request(make_body(user("read a.txt"), called, {"role": "tool", "content": result})))
+    assert answer == Answer("Done. The tool said: `The heron is grey.`")
 
 
 def test_a_new_question_behind_a_result_is_answered() -> None:

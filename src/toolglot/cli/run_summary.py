@@ -55,6 +55,8 @@ class RunSummary:
             f"{self.input_tokens:,} tokens in, {self.output_tokens:,} out",
         ]
         yield "  " + ", ".join(figures)
+        if not self.turns:
+            yield "  The agent sent no request to the gateway: it ended before, or asked another address."
         if self.failed:
             error = f" (the last one: {self.last_error})" if self.last_error else ""
             yield f"  failed:  {_count(self.failed, 'turn')}{error}"

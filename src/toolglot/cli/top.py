@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 import time
@@ -30,6 +31,7 @@ examples:
 """
 KEY_VARIABLE: Final = "TOOLGLOT_KEY"
 ENTER_SCREEN, LEAVE_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+COLOR: Final = re.compile(r"(\x1b\[[0-9;]*m)")
 HOME, CLEAR_REST, CLEAR_LINE = "\x1b[H", "\x1b[J", "\x1b[K"
 RECORDS: Final = 100
 HEADS: Final = ("time", "end", "model", "mode", "seconds", "first", "tokens", "calls", "notes")
@@ -129,9 +131,17 @@ def own_screen() -> Iterator[None]:
 
 
 def show(lines: Sequence[str], width: int) -> None:
-    cut = [line if "\x1b" in line else line[:width] for line in lines]
-    sys.stdout.write(HOME + "".join(f"{line}{CLEAR_LINE}\r\n" for line in cut) + CLEAR_REST)
+    sys.stdout.write(HOME + "".join(f"{cut_line(line, width)}{CLEAR_LINE}\r\n" for line in lines) + CLEAR_REST)
     sys.stdout.flush()
+
+
+def cut_line(line: str, width: int) -> str:
+    """The line with at most ``width`` visible characters; all of its colours stay, so that none goes on behind it."""
+    left, parts = width, []
+    for at, part in enumerate(COLOR.split(line)):
+        parts.append(part if at % 2 else part[:left])
+        left -= 0 if at % 2 else len(parts[-1])
+    return "".join(parts)
 
 
 # What the gateway says

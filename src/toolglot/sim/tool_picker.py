@@ -21,6 +21,8 @@ from toolglot.sim.argument_filler import QUOTED, extract_facts, fill_arguments, 
 from toolglot.sim.request import SimRequest
 
 QUOTE_LENGTH = 200
+OUTPUT = "Output:"
+TAG = re.compile(r"</?[\w-]+>")
 DECODER = json.JSONDecoder()
 CLIENT_CONTEXT = re.compile(r"<(?P<tag>[a-z]+[_-][a-z_-]+)>.*?</(?P=tag)>", re.S)
 """Context that clients add to a user message: reminders, environment details."""
@@ -135,6 +137,9 @@ NEVER_INVENTED = {"path", "command", "url", "old", "new", "place"}
 SHORT_WORD = 3
 """Words up to this length end many names by coincidence."""
 
+NARROW = frozenset(re.findall(r"\w+", "agent agents image images mcp notebook resource resources skill tool tools"))
+"""Words in the names of tools that serve an intent only for such things: ``view_image`` reads no text file."""
+
 MINIMUM_SCORE = 3.0
 """The overlap that selects a tool: one word of its name, or three of its description."""
 
@@ -155,8 +160,11 @@ def pick_answer(asked: SimRequest) -> Answer:
 
 
 def quote(text: str) -> str:
-    """The first line that is not empty, as inline code, so that the reader finds no call in it."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    """The first line of content, as inline code, so that the reader finds no call in it. Tags and what Codex writes
+    before the output of a command are left out."""
+    lines = [line.strip() for line in text.splitlines()]
+    lines = lines[lines.index(OUTPUT) + 1 :] if OUTPUT in lines else lines
+    line = next((line for line in lines if line and not TAG.fullmatch(line)), "")
     return "`" + line[:QUOTE_LENGTH].replace("`", "'") + "`" if line else "nothing"
 
 
@@ -221,7 +229,8 @@ def _call_for_intent(question: str, tools: Sequence[Tool]) -> SimCall | None:
         if intent.shell:
             named.setdefault("path", ".")
             named["command"] = intent.shell.format_map(_Quoted(named))
-        if (tool := _pick(intent.tools, named, tools)) is not None:
+        wide = [tool for tool in tools if not NARROW & ({*split_words(tool.name)} - {*split_words(question)})]
+        if (tool := _pick(intent.tools, named, wide)) is not None:
             return make_call(tool, question, named)
         if intent.shell and (shell := _pick(tuple(SHELL_WORDS.split()), named, tools)):
             return make_call(shell, question, named)
