@@ -147,11 +147,11 @@ def gateway(base_url: str, model: str, mode: str, settings: Mapping[str, str] = 
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=clean, cwd=folder) as process,
         ):
             assert process.stdout is not None
-            found = next(filter(None, (re.search(r"http://\S+/v1", line) for line in process.stdout)), None)
+            found = next(filter(None, (re.search(r"listening at (http://\S+)", line) for line in process.stdout)), None)
             try:
                 if found is None:
                     raise RuntimeError(f"the gateway did not start: {Path(log.name).read_text()[-600:]}")
-                yield found[0]
+                yield f"{found[1]}/v1"
             finally:
                 process.terminate()
 

@@ -151,9 +151,9 @@ def gateway() -> Iterator[str]:
     command = [sys.executable, "-m", "toolglot", "serve", "--port", "0", "--state-dir", "none"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=clean) as process:
         assert process.stdout is not None
-        found = next(filter(None, (re.search(r"http://\S+/v1", line) for line in process.stdout)))
+        found = next(filter(None, (re.search(r"listening at (http://\S+)", line) for line in process.stdout)))
         try:
-            yield found[0]
+            yield f"{found[1]}/v1"
         finally:
             process.terminate()
 
