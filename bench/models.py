@@ -12,6 +12,7 @@ done again, and equal requests are answered from memory.
     python bench/models.py --minutes 20                     stop after 20 minutes
     python bench/models.py --again --ways on                anew, after a change of toolglot
     python bench/models.py --tables                         only print what was measured
+    python bench/models.py --tuning --ways on               other questions and tasks, to try changes of toolglot with
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ import bfcl
 import local
 import packages
 import rivals
+import tuning_tasks
 from message_wire import from_messages_answer, to_messages_request
 from remembering import Memory, RememberingRelay
 
@@ -54,6 +56,8 @@ NAMES = {
 }
 FIRST_ROWS = 6
 """Questions of each category at equal distances, as ``bench/reading.py --rows 6`` has them; further ones by a hash."""
+TUNING_ROWS = 12
+"""Further questions of each category, behind those that measure."""
 LONGEST_ANSWER = 256
 PATIENCE = 900
 
@@ -99,15 +103,18 @@ class Item:
     run: Callable[[Way], tuple[list[str], str]]
 
 
-def list_items(parts: Sequence[str], rows: int) -> Iterator[Item]:
-    """The items of the parts, in a fixed order."""
+def list_items(parts: Sequence[str], rows: int, tuning: bool) -> Iterator[Item]:
+    """The items of the parts, in a fixed order. Those for tuning are others, as long as ``rows`` is not changed."""
     if "requests" in parts:
         yield from (Item("requests", each[0], _Request(*each)) for each in local.REQUESTS)
         yield from (Item("requests", text, _SmallTalk(text)) for text in local.SMALL_TALK)
     if "tasks" in parts:
-        yield from (Item("tasks", task.name, _TaskRun(task)) for task in agent_tasks.TASKS)
+        tasks = tuning_tasks.TUNING_TASKS if tuning else agent_tasks.TASKS
+        yield from (Item("tasks", task.name, _TaskRun(task)) for task in tasks)
     if "bfcl" in parts:
-        questions = choose_questions(packages.download(packages.BFCL, BUILD), rows)
+        questions = choose_questions(packages.download(packages.BFCL, BUILD), rows + TUNING_ROWS * tuning)
+        if tuning:
+            questions = questions[rows * len(bfcl.CATEGORIES) :]
         yield from (Item("bfcl", question.name, _Question(question)) for question in questions)
 
 
@@ -240,7 +247,7 @@ def _open(way: str, base_url: str, model: str, python: str | None) -> Iterator[s
 
 def measure(model: str, results: Results, options: argparse.Namespace, end: float) -> None:
     """Give every way the items that it has no verdict for."""
-    items = list(list_items(options.parts, options.rows))
+    items = list(list_items(options.parts, options.rows, options.tuning))
     due = {
         (item.part, item.name, way)
         for item in items
@@ -336,11 +343,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--again", action="store_true", help="also what has a verdict")
     parser.add_argument("--python", help="a Python of at least 3.12, for the other gateways")
-    parser.add_argument("--results", type=Path, default=BUILD / "results.jsonl", help="file of the verdicts")
+    parser.add_argument("--tuning", action="store_true", help="the items for tuning, which measure nothing")
+    parser.add_argument("--results", type=Path, help="file of the verdicts")
     parser.add_argument("--tables", action="store_true", help="only print the tables")
     options = parser.parse_args()
     BUILD.mkdir(parents=True, exist_ok=True)
-    results, end = Results(options.results), time.monotonic() + options.minutes * 60
+    file = options.results or BUILD / ("tuning.jsonl" if options.tuning else "results.jsonl")
+    results, end = Results(file), time.monotonic() + options.minutes * 60
     for model in () if options.tables else options.models:
         measure(model, results, options, end)
     print_tables(results, options.models)
