@@ -19,6 +19,7 @@ from toolglot.core.conversation import Conversation, Message, Text, Tool
 from toolglot.gateway.capabilities.learned import LearnedFailures, find_folder
 from toolglot.gateway.capabilities.profiles import load_profiles
 from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown, Route, ToolMode, choose_route
+from toolglot.server.upstream import discovery
 from toolglot.server.upstream.discovery import load_capabilities
 from toolglot.sim import REQUEST_LOG, SimOptions, make_app, running
 from toolglot.sim.script import parse_script
@@ -130,6 +131,40 @@ async def test_requests_share_one_look_and_wait_a_moment_at_most() -> None:
         assert asyncio.get_running_loop().time() - began < 5
         assert {answer.headers["x-toolglot-mode"] for answer in answers} == {"text"}
         assert looks == 1
+
+
+def make_late_app(pauses: list[float]) -> web.Application:
+    """A server that reports its properties late, each time after the next pause."""
+    app = make_app()
+
+    async def report(request: web.Request) -> web.Response:
+        await asyncio.sleep(pauses.pop(0))
+        return web.json_response(PROPS)
+
+    app.router.add_get("/props", report)
+    return app
+
+
+@awaited
+async def test_a_busy_server_on_this_machine_is_waited_for() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(discovery, "TIMEOUT", 0.01)
+        patch.setattr(discovery, "LOCAL_TIMEOUT", 30.0)
+        async with gateway(app=make_late_app([0.2])) as gate:
+            assert (await gate.ask()).headers["x-toolglot-mode"] == "native"
+
+
+@awaited
+async def test_a_server_that_answers_late_is_asked_again_soon() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(discovery, "LOCAL_TIMEOUT", 0.5)
+        patch.setattr(discovery, "NO_RESPONSE_TTL", 2.0)
+        async with gateway(app=make_late_app([60.0, 0.0])) as gate:
+            assert (await gate.ask()).headers["x-toolglot-mode"] == "text"
+            patch.setattr(discovery, "LOCAL_TIMEOUT", 30.0)
+            await asyncio.sleep(2.1)
+            other = ASK | {"messages": [{"role": "user", "content": "Read package.json, please."}]}
+            assert (await gate.ask(other)).headers["x-toolglot-mode"] == "native"
 
 
 @awaited

@@ -6,8 +6,9 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from urllib.parse import urlsplit
 
-from toolglot.config import Settings, Upstream
+from toolglot.config import Settings, Upstream, is_loopback
 from toolglot.core.errors import ToolglotError
 from toolglot.gateway.capabilities.learned import LearnedFailures, find_folder
 from toolglot.gateway.capabilities.profiles import Query, load_profiles
@@ -19,11 +20,15 @@ from toolglot.wires import all_wires
 TIMEOUT = 1.0
 """Seconds that a request waits for the discovery of its upstream."""
 
+LOCAL_TIMEOUT = 3.0
+"""The same for a server on this machine, which shares the processors with its model: a busy one answers late, and a
+conversation keeps the mode that it begins with."""
+
 FACTS_TTL = 600.0
 """Seconds for which discovered facts are cached."""
 
 NO_RESPONSE_TTL = 15.0
-"""Seconds until a server that did not respond is queried again; it may just be starting."""
+"""Seconds until a server is queried again that did not respond to all queries; it may just be starting, or busy."""
 
 
 def load_capabilities(settings: Settings, now: Callable[[], float]) -> Capabilities:
@@ -62,13 +67,14 @@ class Discovery:
     async def _discover(self, upstream: Upstream, model: str, headers: Mapping[str, str]) -> None:
         queries = self.capabilities.profiles.list_queries(upstream.base_url, model)
         tasks = [asyncio.create_task(self._send(query, upstream, headers)) for query in queries]
-        _, late = await asyncio.wait(tasks, timeout=TIMEOUT)
+        host = urlsplit(upstream.base_url).hostname or ""
+        _, late = await asyncio.wait(tasks, timeout=LOCAL_TIMEOUT if is_loopback(host) else TIMEOUT)
         for task in late:
             task.cancel()
         bodies = [None if task in late else task.result() for task in tasks]
         facts = self.capabilities.profiles.read_facts(body or b"" for body in bodies)
         responded = any(body is not None for body in bodies)
-        self.capabilities.set_facts(upstream, model, facts, FACTS_TTL if responded else NO_RESPONSE_TTL)
+        self.capabilities.set_facts(upstream, model, facts, FACTS_TTL if responded and not late else NO_RESPONSE_TTL)
 
     async def _send(self, query: Query, upstream: Upstream, headers: Mapping[str, str]) -> bytes | None:
         """The body of the response to a query; empty for an error status, None without a response."""
