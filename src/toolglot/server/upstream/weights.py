@@ -216,11 +216,13 @@ def download_wheel(requirement: str, target: Path, command: Sequence[str], progr
 
 
 def _measure(folder: Path) -> int:
-    """The size of the largest file in a folder: what pip is downloading, or has."""
+    """The size of the largest file in a folder: what pip is downloading, or has. Pip moves files and removes folders
+    meanwhile, which ``os.walk`` ignores."""
     sizes = [0]
-    for path in folder.rglob("*"):
-        with suppress(OSError):  # pip has just moved it
-            sizes.append(path.stat().st_size)
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                sizes.append(os.stat(os.path.join(parent, name)).st_size)
     return max(sizes)
 
 
