@@ -29,12 +29,13 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null \
 		|| sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' Makefile
 
-# --dist worksteal: each worker takes neighbouring tests, which share what is set up for their file
+# --dist worksteal: each worker takes neighbouring tests, which share what is set up for their file. One worker more than cores: some tests
+# wait for processes
 test: $(TEST)  ## ruff, mypy and all tests but those of the next four targets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)') --dist worksteal
 
 # Agents and the AI SDK, each in a process of its own, against a gateway, and the console while they work; needs npm, chromium,
 # and Linux on x64
