@@ -163,8 +163,9 @@ def quote(text: str) -> str:
     """The first line of content, as inline code, so that the reader finds no call in it. Tags and what Codex writes
     before the output of a command are left out."""
     lines = [line.strip() for line in text.splitlines()]
-    lines = lines[lines.index(OUTPUT) + 1 :] if OUTPUT in lines else lines
-    line = next((line for line in lines if line and not TAG.fullmatch(line)), "")
+    output = lines[lines.index(OUTPUT) + 1 :] if OUTPUT in lines else lines
+    content = [line for line in (*output, *lines) if line and not TAG.fullmatch(line)]
+    line = next(iter((*content, *filter(None, lines))), "")
     return "`" + line[:QUOTE_LENGTH].replace("`", "'") + "`" if line else "nothing"
 
 
