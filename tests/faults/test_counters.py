@@ -57,9 +57,11 @@ async def ask(port: int, number: int) -> bool:
 async def leave(port: int, path: str, body: bytes) -> None:
     """Disconnect as soon as the answer begins."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
-    await reader.readuntil(b"\r\n\r\n")
-    writer.transport.abort()
+    try:
+        writer.write(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        await reader.readuntil(b"\r\n\r\n")
+    finally:  # also if the worker was killed
+        writer.transport.abort()
 
 
 class Load:
