@@ -10,7 +10,16 @@ from support.samples import load_samples
 from support.wiring import call
 
 import toolglot
-from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta, check_order
+from toolglot.core.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Finished,
+    TextDelta,
+    check_order,
+    merge_deltas,
+)
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.delivery_plan import DeliveryPlan
 from toolglot.gateway.telemetry.log import Telemetry
@@ -81,3 +90,37 @@ def test_a_native_call_gives_back_every_text_in_its_place() -> None:
         parts = received[:place], received[place:]
         texts = ["".join(event.text for event in part if isinstance(event, TextDelta)) for part in parts]
         assert texts == [text[:at], text[at:]], (text, at, size)
+
+
+def test_a_number_that_an_upstream_uses_twice_is_another_call() -> None:
+    delivery = Delivery(None, Telemetry().begin("r", "w"), DeliveryPlan(native=True))
+    received = [
+        event
+        for given in (
+            CallStarted(0, "a", "read"),
+            CallArguments(0, '{"path"'),
+            CallStarted(0, "b", "write"),
+            CallArguments(0, '{"path": "b"}'),
+        )
+        for event in delivery.deliver([given])
+    ]
+    assert [event.index for event in received if isinstance(event, CallArguments)] == [0, 1]
+
+
+def test_events_give_the_same_one_by_one_and_all_at_once() -> None:
+    """The common case, a single event, has a path of its own."""
+    rng = random.Random(7)
+    texts = ("I look. ", " ", WRITTEN, AGAIN, "\n", "Done.", "<tool_", "call>")
+    for _ in range(300):
+        events: list[Event] = []
+        for number in range(rng.randrange(3)):
+            events += [TextDelta(rng.choice(texts)) for _ in range(rng.randrange(4))]
+            events += call(number) if rng.random() < 0.5 else []
+        events += [TextDelta(rng.choice(texts)) for _ in range(rng.randrange(4))]
+        events.append(Finished("stop"))
+        native = rng.random() < 0.5
+        outcomes = []
+        for batches in ([[event] for event in events], [events]):
+            delivery = Delivery(toolglot.Reader(TOOLS), Telemetry().begin("r", "w"), DeliveryPlan(native=native))
+            outcomes.append(list(merge_deltas(one for batch in batches for one in delivery.deliver(batch))))
+        assert outcomes[0] == outcomes[1], events

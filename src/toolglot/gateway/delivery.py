@@ -280,6 +280,8 @@ class Delivery:
         index = self.open_calls[origin, event.index] = self.started
         if origin is NATIVE and index == event.index and not self.break_character:
             self.passing.add(index)
+        elif origin is NATIVE:  # an upstream may use a number twice
+            self.passing.discard(event.index)
         self.started, self.checks_output = self.started + 1, True
         started = CallStarted(index, event.id, name)
         self.recorder.observe(started)
