@@ -15,7 +15,7 @@ from support.wiring import USAGE, new_ids
 from toolglot.config import load
 from toolglot.core.conversation import Conversation, Message, Text
 from toolglot.core.errors import UpstreamError
-from toolglot.core.events import Event, Failed, Finished, ReasoningDelta, TextDelta
+from toolglot.core.events import Event, Failed, Finished, ReasoningDelta, TextDelta, merge_deltas
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.relay import RECENT, RelayedStream
@@ -253,3 +253,32 @@ def _time(stream: RelayedStream, pieces: list[bytes]) -> float:
         for piece in pieces:
             stream.feed(piece)
     return (perf_counter() - began) / 10_000
+
+
+def stream_in_text_mode(wire: str, pieces: list[bytes]) -> bytes:
+    settings = load({"base_url": "http://127.0.0.1:1/v1", "state_dir": "none", "mode": "text", "dialect": "hermes"}, {})
+    tool = {
+        "type": "function",
+        "function": {"name": "save", "parameters": {"properties": {"text": {"type": "string"}}}},
+    }
+    body = {"model": "m", "messages": [{"role": "user", "content": "Save it."}], "tools": [tool], "stream": True}
+    settings = replace(settings, upstreams=(replace(settings.upstreams[0], wire=wire),))
+    context = GatewayContext(settings, Source(lambda: 0.0, new_ids()), load_capabilities(settings, time))
+    request = IncomingRequest(all_wires()[CHAT], json.dumps(body).encode(), Telemetry().begin("r", CHAT))
+    stream = open_stream(open_exchange(request, context))
+    return b"".join(stream.feed(piece) for piece in pieces) + stream.close()
+
+
+@in_one_test("wire", WIRES)
+def test_many_deltas_of_one_read_leave_in_few_pieces(wire: str) -> None:
+    call = '<tool_call>\n{"name": "save", "arguments": {"text": "' + "é word " * 90 + '"}}\n</tool_call>'
+    written = "Let me think. " * 30 + call
+    deltas: list[Event] = [TextDelta(written[at : at + 4]) for at in range(0, len(written), 4)]
+    frames = frames_of(wire, [*deltas, Finished("stop", USAGE)])
+    one_by_one, together = (stream_in_text_mode(wire, each) for each in (frames, [b"".join(frames)]))
+    joined = []
+    for sent in (one_by_one, together):
+        events = list(merge_deltas(all_wires()[CHAT].open_decoder(new_ids()).feed(sent)))
+        joined.append(events[1:])  # without the id of the answer
+    assert joined[0] == joined[1] and len(joined[1]) == 5
+    assert one_by_one.count(b"data:") > 200 and together.count(b"data:") < 12

@@ -103,6 +103,22 @@ def test_a_chunk_like_the_one_before_is_not_taken_apart(
     assert reader.calls[0].pieces == ['{"a', '":1}'] or not isinstance(received, CallArguments)
 
 
+def test_chunks_that_arrive_together_are_not_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = StreamDecoder(lambda: "id")
+    reader.feed(b"".join(chunk({"content": "a"}) for _ in range(response_decoder.CHUNKS_BEFORE_TEMPLATE)))
+    reader.feed(b"".join(chunk({"content": each}) for each in "ab"))
+    monkeypatch.setattr(response_decoder, "decode", None)
+    texts = ["c", '"', "\n\ndata: ", "é"]
+    assert reader.feed(b"".join(chunk({"content": each}) for each in texts)) == [*map(TextDelta, texts)]
+
+
+@pytest.mark.parametrize("strange", [{"content": ""}, {"content": 1}, {"content": "b", "refusal": "no"}, {}])
+def test_a_strange_chunk_among_others_is_taken_apart(strange: object) -> None:
+    usual = chunk({"content": "a"})
+    pieces = [usual, usual, usual + chunk(strange) + usual, usual + usual]
+    assert read(pieces, casts=1000) == read(pieces, casts=0)
+
+
 def test_a_string_elsewhere_in_a_chunk_is_not_its_template_slot() -> None:
     """The name of the model is found first; with another name the chunk would give the same text."""
     piece = chunk({"content": "m"}, model="m")

@@ -14,10 +14,11 @@ The argument fragments of a call concatenate to one compact JSON object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -221,21 +222,17 @@ def check_order(events: Iterable[Event]) -> None:
         checker.check(event)
 
 
-def _kind(event: Event) -> tuple[type, int]:
-    return type(event), event.index if isinstance(event, CallArguments) else -1
-
-
-_JOINED: dict[type, Callable[[int, list[Any]], Event]] = {
-    TextDelta: lambda index, run: TextDelta("".join(delta.text for delta in run)),
-    ReasoningDelta: lambda index, run: ReasoningDelta("".join(delta.text for delta in run)),
-    CallArguments: lambda index, run: CallArguments(index, "".join(delta.fragment for delta in run)),
-}
+_INDEX = attrgetter("index")
 
 
 def merge_deltas(events: Iterable[Event]) -> Iterator[Event]:
-    """Join adjacent deltas of one kind: the same answer without streaming."""
-    for (kind, index), run in groupby(events, key=_kind):
-        if kind in _JOINED:
-            yield _JOINED[kind](index, list(run))
+    """Join adjacent deltas of one kind: the same answer in fewer pieces."""
+    runs: Iterable[tuple[type, Iterable[Any]]] = groupby(events, type)
+    for kind, run in runs:
+        if kind is TextDelta or kind is ReasoningDelta:
+            yield kind("".join([delta.text for delta in run]))
+        elif kind is CallArguments:
+            for index, fragments in groupby(run, _INDEX):
+                yield CallArguments(index, "".join([delta.fragment for delta in fragments]))
         else:
             yield from run

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from toolglot.core.error_guide import explain
 from toolglot.core.errors import ToolglotError
-from toolglot.core.events import Event, Failed, Finished
+from toolglot.core.events import Event, Failed, Finished, merge_deltas
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.outcomes import make_explained_error
@@ -26,6 +26,9 @@ from toolglot.gateway.response_pipeline import (
 )
 from toolglot.gateway.routing import NATIVE, RELAY
 from toolglot.wires.sse import escape_line_breaks
+
+MERGED_FROM = 32
+"""From so many events in one read on, adjacent deltas are merged: they are sent together anyway."""
 
 
 class Stream(Protocol):
@@ -85,6 +88,8 @@ class TranslatedStream:
         """Convert a chunk (hot path)."""
         decoder = self.decoder
         events = decoder.feed(chunk)
+        if len(events) >= MERGED_FROM and self.passthrough is None:
+            events = list(merge_deltas(events))
         delivered = self.deliver_events(events)
         for step in self.steps:
             delivered = step.feed(delivered)

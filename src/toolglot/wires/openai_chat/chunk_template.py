@@ -2,8 +2,9 @@
 
 Strategy. When a chunk decodes to one delta, its bytes are split around the string of that delta. The split is verified:
 with another string in its place the chunk must decode to the same except for that string. From then on, a chunk with
-the same prefix and suffix is recognized by comparing bytes, and only the string between is decoded. If that is not a
-JSON string, or the bytes differ, the chunk is decoded as usual.
+the same prefix and suffix is recognized by comparing bytes, and only the string between is decoded; so are several such
+chunks that arrive together. If there is anything but JSON strings between prefixes and suffixes, the chunks are decoded
+as usual.
 """
 
 from __future__ import annotations
@@ -32,24 +33,34 @@ _decode_string = msgspec.json.Decoder(str).decode
 class ChunkTemplate:
     """Prefix and suffix of a chunk, and the event that a string between them becomes."""
 
-    __slots__ = ("_after", "_before", "_emit", "_from", "_to")
+    __slots__ = ("_after", "_before", "_between", "_emit", "_from", "_to")
 
     def __init__(self, before: bytes, after: bytes, emit: Callable[[str], Event]) -> None:
         self._before = before
         self._after = after
+        self._between = after + before
         self._from = len(before)
         self._to = -len(after)
         self._emit = emit
 
     def read(self, piece: bytes) -> list[Event] | None:
-        """Decode a chunk that matches the template; None if it does not."""
+        """Decode one or more chunks that match the template; None if they do not."""
         if piece[: self._from] != self._before or piece[self._to :] != self._after:
             return None
+        inner = piece[self._from : self._to]
         try:
-            text = _decode_string(piece[self._from : self._to])
+            text = _decode_string(inner)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self._read_several(inner.split(self._between))
+        return [self._emit(text)] if text else None
+
+    def _read_several(self, strings: list[bytes]) -> list[Event] | None:
+        """Decode the strings of chunks that arrived together."""
+        try:
+            texts = [_decode_string(each) for each in strings]
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
-        return [self._emit(text)] if text else None
+        return [self._emit(text) for text in texts] if all(texts) else None
 
 
 def infer_template(piece: bytes, delta: Delta, emit: Callable[[str], Event]) -> ChunkTemplate | None:

@@ -244,16 +244,18 @@ class StreamDecoder(PayloadDecoder):
             if events_read is not None:
                 return events_read
         events: list[Event] = []
-        calls = len(self.calls)
-        for data in self.split(piece):
+        calls, before, data = len(self.calls), 0, b""
+        payloads = self.split(piece)
+        for data in payloads:
+            before = len(events)
             if data[:1] == b"{" and not self.over:
                 self.read(data, events)
             else:
                 self.accept(data, events)
-        if (
-            events or len(self.calls) > calls
-        ):  # a call without a name yet emits nothing, but the arguments may be its own
-            self.template = self.infer_next(piece, events[0]) if len(events) == 1 and self.templates_left else None
+        if len(self.calls) > calls:  # also one without a name yet: further arguments may be its own
+            self.template = None
+        elif len(events) == before + 1 and not (self.stream.waiting or self.over):
+            self.template = self.infer_next(DATA + data + BLANK, events[-1], len(payloads))
         return events
 
     def split(self, piece: bytes) -> list[bytes]:
@@ -264,12 +266,10 @@ class StreamDecoder(PayloadDecoder):
             return [piece[6:-2]]
         return stream.feed(piece)
 
-    def infer_next(self, piece: bytes, event: Event) -> ChunkTemplate | None:
-        """Infer a template for the next chunks, if this one has the usual form."""
-        if self.stream.waiting or self.over:
-            return None
-        if self.chunks_to_wait:
-            self.chunks_to_wait -= 1
+    def infer_next(self, piece: bytes, event: Event, chunks: int) -> ChunkTemplate | None:
+        """Infer a template for the next chunks from one that became this event, the last of so many chunks."""
+        if self.chunks_to_wait > 0 or not self.templates_left:
+            self.chunks_to_wait -= chunks
             return None
         self.templates_left -= 1
         if isinstance(event, TextDelta | ReasoningDelta):
