@@ -212,6 +212,30 @@ def test_text_of_the_model_is_never_taken_for_its_end(wire: str) -> None:
         assert pass_on(wire, [raw[at : at + size] for at in range(0, len(raw), size)]) == raw
 
 
+@pytest.mark.parametrize("wire", WIRES)
+def test_events_that_arrive_together_are_checked_as_alone(wire: str) -> None:
+    """Also where most of them differ in one string only, which is compared and not searched."""
+    words = [f"word{number} " for number in range(60)]
+    usual = frames_of(wire, [*map(TextDelta, words), Finished("stop", USAGE)])
+    failed = encode_event(wire, {"error": {"message": "overloaded"}})
+    for frames in (usual, [*usual[:50], failed, *usual[50:]], [*usual[:50], b": alive\n\n", *usual[50:]]):
+        alone = pass_on(wire, frames)
+        for size in (2, 7, 25):
+            together = [b"".join(frames[at : at + size]) for at in range(0, len(frames), size)]
+            assert pass_on(wire, together) == alone
+
+
+def test_events_with_a_known_frame_are_not_searched() -> None:
+    stream = RelayedStream(relay("openai_chat"))
+    frames = frames_of("openai_chat", [TextDelta(f"word{number}") for number in range(60)])
+    stream.feed(b"".join(frames[:20]))
+    stream.search = None  # type: ignore[assignment]
+    assert stream.feed(b"".join(frames[20:40])) == b"".join(frames[20:40])
+    assert stream.feed(frames[40]) == frames[40]
+    with pytest.raises(TypeError):
+        stream.feed(b"".join(frames[40:50]) + encode_event("openai_chat", {"error": "no"}))
+
+
 # -- requests and errors -----------------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from toolglot.core.events import CallArguments, Event, ReasoningDelta, TextDelta
 from toolglot.wires.openai_chat import chunk_template, response_decoder
 from toolglot.wires.openai_chat.response_decoder import StreamDecoder
+from toolglot.wires.sse import split_framed
 
 CALL = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
 WORDS = st.sampled_from(
@@ -117,6 +118,21 @@ def test_a_strange_chunk_among_others_is_taken_apart(strange: object) -> None:
     usual = chunk({"content": "a"})
     pieces = [usual, usual, usual + chunk(strange) + usual, usual + usual]
     assert read(pieces, casts=1000) == read(pieces, casts=0)
+
+
+PARTS = st.lists(
+    st.sampled_from([b"", b"a", b'"', b"\n", b"\n\n", b"data: {", b"}", b'"}\n\ndata: {"']), max_size=3
+).map(b"".join)
+
+
+@given(st.lists(PARTS, min_size=1, max_size=5))
+def test_events_are_split_only_where_all_have_the_frame(contents: list[bytes]) -> None:
+    before, after = b'data: {"a": "', b'"}     \n\n'
+    data = b"".join(before + content + after for content in contents)
+    found = split_framed(data, before, after)
+    assert found is not None and b"".join(before + content + after for content in found) == data
+    assert split_framed(data + b"data: [DONE]\n\n", before, after) is None
+    assert split_framed(data.replace(b"}     ", b"}    "), before, after) is None
 
 
 def test_a_string_elsewhere_in_a_chunk_is_not_its_template_slot() -> None:

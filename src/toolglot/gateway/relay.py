@@ -27,7 +27,15 @@ from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.outcomes import EMPTY, UNFINISHED, explain_to_client, is_content
 from toolglot.gateway.response_pipeline import keep_for_reference, make_identity, open_dry_run
 from toolglot.wires.protocol import ResponseDecoder, ResponseEncoder
-from toolglot.wires.sse import BLANK_LINES, BOM, complete_event, find_end, join_line_ends, split_events
+from toolglot.wires.sse import (
+    BLANK_LINES,
+    BOM,
+    complete_event,
+    find_end,
+    join_line_ends,
+    split_events,
+    split_framed,
+)
 
 RECENT: Final = 8
 """How many chunks are kept, to decode the end of a response for the record."""
@@ -105,16 +113,29 @@ class RelayedStream:
             chunk = self.join(chunk)
             if not chunk:
                 return b""
+        if self.has_known_frames(chunk):
+            self.recent.append(chunk)
+            return chunk
         if not self.first:
             chunk = chunk.removeprefix(BOM)
             self.first = chunk
         if chunk.find(self.delimiter, 0, -2) >= 0 or self.search(chunk) or chunk.find(self.common) < 0:
             chunk = self.filter_events(chunk)
-        elif self.tries and self.has_content and not chunk.startswith(self.frame[0]) and len(self.recent) == RECENT:
-            self.tries -= 1
-            self.frame = find_frame(chunk, self.recent[-1])
+        elif self.has_content and len(self.recent) == RECENT:
+            self.find_frame(chunk, self.recent[-1])
         self.recent.append(chunk)
         return chunk
+
+    def has_known_frames(self, chunk: bytes) -> bool:
+        """Whether all events that arrived together have the known frame."""
+        strings = split_framed(chunk, *self.frame)
+        return strings is not None and b'"' not in b"".join(strings)
+
+    def find_frame(self, one: bytes, other: bytes) -> None:
+        """Find the frame of two events, if they do not have the known one."""
+        if self.tries and not one.startswith(self.frame[0]):
+            self.tries -= 1
+            self.frame = find_frame(one, other)
 
     def join(self, chunk: bytes) -> bytes:
         """The events that are complete now. The beginning of the next one waits; its chunks are joined once."""
@@ -143,6 +164,8 @@ class RelayedStream:
             joined = end.join(group) + end
             if group and not self.over and not self.search(joined) and self.has_common(group):
                 out.append(joined)
+                if self.has_content and len(group) > 1:
+                    self.find_frame(group[-1] + end, group[-2] + end)
                 continue
             for event in group:
                 if self.over:

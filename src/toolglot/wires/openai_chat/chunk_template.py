@@ -17,7 +17,7 @@ import msgspec
 from toolglot.core.events import CallArguments, Event, ReasoningDelta, TextDelta
 from toolglot.core.json_numbers import encode
 from toolglot.wires.openai_chat.response_schema import Function, MessageDelta, ResponseBody, decode
-from toolglot.wires.sse import BLANK, DATA
+from toolglot.wires.sse import BLANK, DATA, split_framed
 
 PROBE: Final = "\x01"
 STRINGS: Final = {
@@ -33,12 +33,11 @@ _decode_string = msgspec.json.Decoder(str).decode
 class ChunkTemplate:
     """Prefix and suffix of a chunk, and the event that a string between them becomes."""
 
-    __slots__ = ("_after", "_before", "_between", "_emit", "_from", "_to")
+    __slots__ = ("_after", "_before", "_emit", "_from", "_to")
 
     def __init__(self, before: bytes, after: bytes, emit: Callable[[str], Event]) -> None:
         self._before = before
         self._after = after
-        self._between = after + before
         self._from = len(before)
         self._to = -len(after)
         self._emit = emit
@@ -47,20 +46,19 @@ class ChunkTemplate:
         """Decode one or more chunks that match the template; None if they do not."""
         if piece[: self._from] != self._before or piece[self._to :] != self._after:
             return None
-        inner = piece[self._from : self._to]
         try:
-            text = _decode_string(inner)
+            text = _decode_string(piece[self._from : self._to])
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return self._read_several(inner.split(self._between))
+            return self._read_several(piece)
         return [self._emit(text)] if text else None
 
-    def _read_several(self, strings: list[bytes]) -> list[Event] | None:
-        """Decode the strings of chunks that arrived together."""
+    def _read_several(self, pieces: bytes) -> list[Event] | None:
+        """Decode chunks that arrived together."""
         try:
-            texts = [_decode_string(each) for each in strings]
+            texts = [_decode_string(each) for each in split_framed(pieces, self._before, self._after) or ()]
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
-        return [self._emit(text) for text in texts] if all(texts) else None
+        return [self._emit(text) for text in texts] if texts and all(texts) else None
 
 
 def infer_template(piece: bytes, delta: Delta, emit: Callable[[str], Event]) -> ChunkTemplate | None:
