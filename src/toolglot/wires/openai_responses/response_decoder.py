@@ -28,6 +28,7 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
+from toolglot.wires.call_ids import CallIds
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
 from toolglot.wires.openai_responses.errors import describe, read_failure
 from toolglot.wires.openai_responses.request_decoder import NAME
@@ -48,7 +49,7 @@ class PayloadDecoder:
     whole = False
 
     def __init__(self, new_id: Callable[[], str]) -> None:
-        self.new_id = new_id
+        self.ids = CallIds(new_id)
         self.started = False
         self.over = False
         self.tidy = True
@@ -112,14 +113,17 @@ class PayloadDecoder:
         if item.get("type") in ("function_call", "custom_tool_call"):
             self.start_call(item, _key(payload), events)
 
-    def start_call(self, item: Mapping[str, Any], key: object, events: list[Event]) -> int:
+    def start_call(self, item: Mapping[str, Any], key: object, events: list[Event]) -> int | None:
+        """The index of the call; None while it has no name."""
         index = self.calls.get(key)
         if index is None:
+            name, given = flatten_name(text_at(item, "namespace"), text_at(item, "name")), text_at(item, "call_id")
+            self.tidy = self.tidy and bool(name) and (not self.whole or bool(given)) and not self.ids.repeats(given)
+            if not name:
+                return None
             index = self.calls[key] = len(self.calls)
             raw = self.open[index] = item.get("type") == "custom_tool_call"
-            name = flatten_name(text_at(item, "namespace"), text_at(item, "name"))
-            self.tidy = self.tidy and (not self.whole or bool(text_at(item, "call_id") and name))
-            events.append(CallStarted(index, text_at(item, "call_id") or self.new_id(), name))
+            events.append(CallStarted(index, self.ids.choose(given), name))
             if raw:
                 events.append(CallArguments(index, OPENING))
         return index
@@ -137,6 +141,11 @@ class PayloadDecoder:
 
     def end_call(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
         index = self.start_call(item, key, events)
+        if index is None:
+            # a call without a name cannot be made; keep its text
+            rest = item.get("input") or item.get("arguments")
+            events += [TextDelta(write_arguments(rest))] if rest else []
+            return
         if index not in self.filled:
             rest = item.get("input" if self.open[index] else "arguments")
             text = write_arguments(rest) if rest else ""
