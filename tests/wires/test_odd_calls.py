@@ -8,7 +8,17 @@ from typing import Any
 from support.rows import in_one_test
 from support.wiring import new_ids, read_pieces
 
-from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, Reason, TextDelta
+from toolglot.core.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Finished,
+    Reason,
+    ReasoningDelta,
+    TextDelta,
+    merge_deltas,
+)
 from toolglot.wires import all_wires
 from toolglot.wires.json_fields import find_fault
 
@@ -47,6 +57,15 @@ def responses(*items: dict[str, Any]) -> bytes:
     done = [{"type": "response.output_item.done", "output_index": at, "item": item} for at, item in enumerate(items)]
     created = {"type": "response.created", "response": {"id": "r"}}
     return events_of(created, *done, {"type": "response.completed", "response": {"id": "r", "output": list(items)}})
+
+
+def chat(*deltas: dict[str, Any], finish: str = "tool_calls") -> bytes:
+    last = {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}
+    return events_of(*({"choices": [{"index": 0, "delta": delta}]} for delta in deltas), last) + b"data: [DONE]\n\n"
+
+
+def chat_call(arguments: str, name: str | None = None) -> dict[str, Any]:
+    return {"tool_calls": [{"index": 0, "function": {"name": name, "arguments": arguments}}]}
 
 
 def write_calls(wire: str, *calls: tuple[str, str]) -> bytes:
@@ -154,3 +173,72 @@ def test_a_call_in_pieces_that_the_limit_cuts_is_not_made() -> None:
 @in_one_test("arguments", ['{"a":NaN}', '{"a":[1,-Infinity]}'])
 def test_numbers_that_are_no_json_make_arguments_malformed(arguments: str) -> None:
     assert find_fault(arguments) is Reason.MALFORMED
+
+
+PRETTY = '{\n\t"a": "b\\\\",\r\n\t"c": "\\""\n}'
+RAW = '{\n"a":"x\ny\t\\"\n","b\r":"\\\\","c":"\x00\u2028é"}'
+ESCAPED = '{\n"a":"x\\ny\\t\\"\\n","b\\r":"\\\\","c":"\\u0000\u2028é"}'
+
+
+def cut(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def stream_arguments(wire: str, pieces: list[str]) -> bytes:
+    """A stream with one call whose arguments arrive in these pieces."""
+    match wire:
+        case "openai_chat":
+            return chat(chat_call("", "f"), *(chat_call(fragment) for fragment in pieces))
+        case "anthropic_messages":
+            block = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+            deltas = [{"type": "input_json_delta", "partial_json": fragment} for fragment in pieces]
+            payloads: list[dict[str, Any]] = [{"type": "content_block_start", "index": 0, "content_block": block}]
+            payloads += [{"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas]
+            end: list[dict[str, Any]] = [{"type": "content_block_stop", "index": 0}]
+            end += [{"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"}]
+            return events_of({"type": "message_start", "message": {"id": "m", "content": []}}, *payloads, *end)
+    item = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "", "status": "in_progress"}
+    done = {**item, "arguments": "".join(pieces), "status": "completed"}
+    return events_of(
+        {"type": "response.created", "response": {"id": "r"}},
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        *({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": one} for one in pieces),
+        {"type": "response.output_item.done", "output_index": 0, "item": done},
+        {"type": "response.completed", "response": {"id": "r", "output": [done]}},
+    )
+
+
+@in_one_test("size", [1, 2, 3, 7, 100])
+@in_one_test(("given", "expected"), [(RAW, ESCAPED), (PRETTY, PRETTY)])
+@in_one_test("wire", ["openai_chat", "anthropic_messages", "openai_responses"])
+def test_raw_control_characters_in_strings_are_escaped(wire: str, given: str, expected: str, size: int) -> None:
+    """Official clients fail on them. Blanks between values stay."""
+    reader = all_wires()[wire].open_decoder(new_ids())
+    events: list[Event] = []
+    for frame in stream_arguments(wire, cut(given, size)).split(b"\n\n"):
+        events += reader.feed(frame + b"\n\n")
+    assert [arguments for *_, arguments in calls_of(list(merge_deltas(events)))] == [expected]
+    assert given == expected or not reader.tidy
+    assert json.loads(expected)
+
+
+def test_a_call_in_the_older_field_is_read() -> None:
+    older = {"name": "get_weather", "arguments": CITY}
+    pieces = [{"function_call": {"name": "get_weather", "arguments": ""}}, {"function_call": {"arguments": CITY}}]
+    both = {"function_call": older, "tool_calls": [{"index": 0, "id": "a", "function": older}]}
+    for deltas in (pieces, [both], [{**pieces[0], "content": []}, pieces[1]]):
+        events, _ = decode("openai_chat", chat(*deltas, finish="function_call"))
+        assert [call[1:] for call in calls_of(events)] == [("get_weather", CITY)]
+    whole = {"choices": [{"message": {"role": "assistant", "content": None, "function_call": older}}]}
+    events = list(all_wires()["openai_chat"].decode_response(json.dumps(whole).encode(), new_ids()).events)
+    assert [call[1:] for call in calls_of(events)] == [("get_weather", CITY)]
+
+
+@in_one_test("thinking", [[{"type": "text", "text": "So."}], "So."])
+def test_thoughts_among_the_parts_of_the_content_are_reasoning(thinking: object) -> None:
+    parts = [{"type": "thinking", "thinking": thinking, "closed": True}, {"type": "text", "text": "Done."}]
+    streamed, _ = decode("openai_chat", chat({"content": parts[:1]}, {"content": parts[1:]}, finish="stop"))
+    whole = json.dumps({"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}).encode()
+    for events in (streamed, all_wires()["openai_chat"].decode_response(whole, new_ids()).events):
+        assert [event.text for event in events if isinstance(event, ReasoningDelta)] == ["So."]
+        assert [event.text for event in events if isinstance(event, TextDelta)] == ["Done."]

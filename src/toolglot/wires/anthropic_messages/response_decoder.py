@@ -32,6 +32,7 @@ from toolglot.core.events import (
 from toolglot.wires.anthropic_messages.errors import describe
 from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, BlockPosition, read_signature
 from toolglot.wires.call_ids import CallIds
+from toolglot.wires.control_characters import ControlEscaper
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
 from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
@@ -53,12 +54,20 @@ INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_token
 class _Call:
     """A call being decoded: its index, its initial input, the fragments so far."""
 
-    __slots__ = ("index", "input", "pieces")
+    __slots__ = ("escaper", "index", "input", "pieces")
 
     def __init__(self, index: int, given: object) -> None:
         self.index = index
         self.input = given
         self.pieces: list[str] = []
+        self.escaper = ControlEscaper()
+
+    def add(self, fragment: str) -> str:
+        """Add a fragment of the input; return it as valid JSON."""
+        if not fragment.isprintable():
+            fragment = self.escaper.escape(self.pieces, fragment)
+        self.pieces.append(fragment)
+        return fragment
 
     def is_complete(self) -> bool:
         try:
@@ -174,8 +183,9 @@ class PayloadDecoder:
             case "input_json_delta":
                 call, piece = self.blocks.get(payload.get("index")), text_at(delta, "partial_json")
                 if call is not None and piece:
-                    call.pieces.append(piece)
-                    events.append(CallArguments(call.index, piece) if call.index != NAMELESS else TextDelta(piece))
+                    fragment = call.add(piece)
+                    self.tidy = self.tidy and fragment == piece
+                    events.append(TextDelta(piece) if call.index == NAMELESS else CallArguments(call.index, fragment))
 
     def stop_block(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         self.check(payload)

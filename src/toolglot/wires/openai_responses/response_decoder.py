@@ -29,6 +29,7 @@ from toolglot.core.events import (
     Usage,
 )
 from toolglot.wires.call_ids import CallIds
+from toolglot.wires.control_characters import ControlEscaper
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
 from toolglot.wires.openai_responses.errors import describe, read_failure
 from toolglot.wires.openai_responses.request_decoder import NAME
@@ -60,6 +61,7 @@ class PayloadDecoder:
         self.filled: dict[int, list[str]] = {}
         self.cut = False
         self.open: dict[int, bool] = {}
+        self.escapers: dict[int, ControlEscaper] = {}
         self.channel = ""
 
     def read(self, payload: Mapping[str, Any], events: list[Event]) -> None:
@@ -103,7 +105,11 @@ class PayloadDecoder:
         self.fill(index, text, events)
 
     def fill(self, index: int, text: str, events: list[Event]) -> None:
-        self.filled.setdefault(index, []).append(text)
+        pieces = self.filled.setdefault(index, [])
+        if not text.isprintable():
+            given, text = text, self.escapers.setdefault(index, ControlEscaper()).escape(pieces, text)
+            self.tidy = self.tidy and text == given
+        pieces.append(text)
         events.append(CallArguments(index, text))
 
     # -- items ---------------------------------------------------------------------------------------------------------
