@@ -55,6 +55,51 @@ def test_a_rendered_conversation_gets_an_output_format(kind: str) -> None:
     assert all(tool.name in both for tool in TOOLS)
 
 
+@in_one_test(
+    ("wire", "field", "value", "stated"),
+    [
+        (
+            "openai_chat",
+            "response_format",
+            {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}},
+            True,
+        ),
+        ("openai_chat", "response_format", {"type": "json_object", "schema": SCHEMA}, True),
+        ("openai_chat", "guided_json", SCHEMA, True),
+        ("ollama", "format", SCHEMA, True),
+        ("openai_chat", "response_format", {"type": "json_object"}, False),
+        ("openai_chat", "response_format", {"type": "json_schema"}, False),
+        ("ollama", "format", "json", False),
+    ],
+)
+def test_a_json_format_is_stated_where_tools_are_text(wire: str, field: str, value: Any, stated: bool) -> None:
+    """A model that is held to it could never call a tool."""
+    line = Line(wire, wire, mode="text")
+    system = Message("system", (Text("Be brief."),))
+    exchange = line.ask(Conversation("m", (system, ASKED), TOOLS, extra={field: value}), stream=False)
+    body, prompt = json.loads(exchange.upstream_body), line.arrive(exchange).messages[0].text
+    assert field not in body
+    assert prompt.startswith("Be brief.") and "your whole answer must be" in prompt
+    assert (json.dumps(SCHEMA) in prompt.partition("# Tools")[0]) is stated
+    assert any(field in note for note in exchange.recorder.notes)
+
+
+@in_one_test(
+    ("extra", "tools", "choice"),
+    [
+        ({"response_format": {"type": "json_object"}}, (), ToolChoice()),
+        ({"response_format": {"type": "json_object"}}, TOOLS, ToolChoice("none")),
+        ({"response_format": {"type": "text"}}, TOOLS, ToolChoice()),
+        ({"guided_regex": "[ab]", "response_format": None}, TOOLS, ToolChoice()),
+        ({"grammar": "root ::= [a]"}, TOOLS, ToolChoice()),
+    ],
+)
+def test_other_formats_are_sent_as_they_are(extra: Any, tools: tuple[Tool, ...], choice: ToolChoice) -> None:
+    line = Line("openai_chat", "openai_chat", mode="text")
+    exchange = line.ask(Conversation("m", (ASKED,), tools, choice, extra=extra), stream=False)
+    assert json.loads(exchange.upstream_body).items() >= extra.items()
+
+
 def test_each_format_has_the_fields_that_servers_expect() -> None:
     def fields(kind: str, wire: Wire = CHAT) -> Any:
         made = constrain(prompted(), Rule("r", structured=kind), wire, "hermes", tool="read")
@@ -238,9 +283,13 @@ def test_other_servers_are_sent_no_format() -> None:
 
 
 def test_the_format_of_a_client_reaches_the_server() -> None:
-    own = {"type": "json_object"}
-    received = ask_as_text(ToolChoice("required"), server="vllm", response_format=own)
-    assert received["response_format"] == own and "grammar" not in received
+    received = ask_as_text(ToolChoice("required"), server="vllm", guided_regex="[ab]+")
+    assert received["guided_regex"] == "[ab]+" and "response_format" not in received
+
+
+def test_a_required_call_comes_before_a_json_format() -> None:
+    received = ask_as_text(ToolChoice("required"), server="vllm", response_format={"type": "json_object"})
+    assert received["response_format"]["type"] == "structural_tag"
 
 
 def test_vendors_with_strict_tools_have_a_rule() -> None:

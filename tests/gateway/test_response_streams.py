@@ -8,19 +8,28 @@ from time import perf_counter, time
 from typing import Any
 
 import pytest
-from support.line import open_exchange, path_of
+from support.line import Line, open_exchange, path_of
 from support.rows import in_one_test
 from support.wiring import USAGE, new_ids
 
 from toolglot.config import load
-from toolglot.core.conversation import Conversation, Message, Text
+from toolglot.core.conversation import Conversation, Message, Text, Tool, Tools
 from toolglot.core.errors import UpstreamError
-from toolglot.core.events import Event, Failed, Finished, ReasoningDelta, TextDelta, merge_deltas
+from toolglot.core.events import (
+    CallArguments,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    ReasoningDelta,
+    TextDelta,
+    merge_deltas,
+)
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.relay import RECENT, RelayedStream
 from toolglot.gateway.response_pipeline import reply
-from toolglot.gateway.response_streams import open_stream
+from toolglot.gateway.response_streams import Stream, TranslatedStream, open_stream
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.server.upstream.discovery import load_capabilities
 from toolglot.wires import all_wires, client_wires
@@ -282,3 +291,46 @@ def test_many_deltas_of_one_read_leave_in_few_pieces(wire: str) -> None:
         joined.append(events[1:])  # without the id of the answer
     assert joined[0] == joined[1] and len(joined[1]) == 5
     assert one_by_one.count(b"data:") > 200 and together.count(b"data:") < 12
+
+
+DEEP = "[" * 3000 + "]" * 3000
+
+
+def offer_tools(client: str) -> tuple[Line, Stream]:
+    line = Line(client, "openai_chat", recovery_retries=1)
+    asked = Conversation("m", (Message("user", (Text("hi"),)),), Tools([Tool("read")]))
+    return line, open_stream(line.ask(asked, stream=True))
+
+
+def read_failure(line: Line, stream: Stream) -> str:
+    """The message of a stream that fails, as the client reads it."""
+    reader = line.client.open_decoder(line.source.token)
+    last = [*reader.feed(stream.fail(UpstreamError("It broke."))), *reader.close()][-1]
+    assert isinstance(last, Failed)
+    return last.message
+
+
+@in_one_test("client", ["gemini", "ollama"])
+def test_an_answer_whose_end_cannot_be_encoded_ends_with_the_error(client: str) -> None:
+    line, stream = offer_tools(client)
+    (frame,) = frames_of("openai_chat", [CallStarted(0, "a", "read"), CallArguments(0, f'{{"a":{DEEP}}}')])[-1:]
+    begin = frames_of("openai_chat", [CallStarted(0, "a", "read")])
+    with pytest.raises(RecursionError):
+        stream.feed(b"".join([*begin, frame, *frames_of("openai_chat", [Finished("tool_calls")])]))
+    assert "It broke." in read_failure(line, stream)
+    assert stream.close() == b""
+
+
+class Broken:
+    def feed(self, events: list[Event]) -> list[Event]:
+        raise ValueError("a bug")
+
+
+@in_one_test("client", WIRES)
+def test_a_failure_that_comes_again_at_the_end_is_still_sent(client: str) -> None:
+    line, stream = offer_tools(client)
+    assert isinstance(stream, TranslatedStream)
+    stream.steps = [Broken()]
+    with pytest.raises(ValueError, match="a bug"):
+        stream.feed(b"".join(frames_of("openai_chat", [TextDelta("one")])))
+    assert "It broke." in read_failure(line, stream)

@@ -321,8 +321,13 @@ async def test_packed_answers_are_unpacked(name: str, packed: bytes) -> None:
 @pytest.mark.parametrize(
     ("head", "pieces", "streamed"),
     [
-        (b"Content-Type: text/event-stream; charset=utf-8\r\n", [b"{}"], True),
-        (b"Content-Type: application/json\r\n", [b"data: {}"], False),
+        (b"Content-Type: text/event-stream; charset=utf-8\r\nContent-Length: 2\r\n", [b"{}"], False),
+        (b"Content-Type: text/event-stream\r\nContent-Length: 8\r\n", [b"data: {}"], True),
+        (b"Content-Type: text/event-stream\r\nContent-Length: 10\r\n", [b"error: {}\n"], True),
+        (b"Content-Type: text/event-stream\r\nContent-Length: 0\r\n", [b""], True),
+        (b"Content-Type: application/json\r\n", [b"data: {}"], True),
+        (b"Content-Type: application/json\r\n", [b"re", b"try: 5\n"], True),
+        (b"Content-Type: application/json\r\n", [b'{"data": 1}'], False),
         (b"Content-Type: text/plain\r\n", [b"\n", b"d", b"ata", b": {}"], True),
         (b"", [b":"], True),
         (b"", [b"da", b"te"], False),
@@ -944,6 +949,19 @@ async def test_a_slow_consumer_causes_back_pressure() -> None:
         gate.set()
         await streaming
         assert taken[0] == SIZE
+
+
+@awaited
+async def test_a_stream_that_has_not_begun_is_not_waited_for() -> None:
+    head = OK + b"Content-Type: text/event-stream\r\n\r\n"
+
+    async def begin(call: Call) -> None:
+        await call.receive_request()
+        await call.send(head)
+        await asyncio.sleep(30)
+
+    async with small(begin) as server, server.send() as reply, asyncio.timeout(5):
+        assert await reply.is_streamed()
 
 
 @awaited

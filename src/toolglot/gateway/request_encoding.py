@@ -39,6 +39,7 @@ from toolglot.gateway.sessions.kept_reasoning import Keeping, find_turn, restore
 from toolglot.gateway.sessions.recognition import make_chat_turn
 from toolglot.prompting.conversation import PromptedConversation, render_as_text
 from toolglot.prompting.few_shot import render_for_small_model
+from toolglot.prompting.output_format import state_output_format
 from toolglot.wires.translation import rename_tools
 
 if TYPE_CHECKING:
@@ -102,6 +103,9 @@ def encode_as_text(
     changed_lines = ""
     if conversation.messages and conversation.messages[0].role == "system":
         conversation, changed_lines = pin_system_prompt(exchange, conversation)
+    conversation, stated = state_output_format(conversation)
+    if stated:
+        exchange.recorder.notes.append(f"{stated} is stated in the prompt: a model held to it could not call a tool")
     prompted = exchange.prompted = _render_prompt(exchange, conversation)
     exchange.recorder.notes += prompted.notes
     exchange.tools, exchange.names = _list_readable(exchange, prompted.tools), prompted.names

@@ -5,6 +5,7 @@ correction; one that passes undecoded is a ``RelayedStream``."""
 
 from __future__ import annotations
 
+import logging
 from typing import Protocol
 
 from toolglot.core.error_guide import explain
@@ -27,6 +28,7 @@ from toolglot.gateway.response_pipeline import (
 from toolglot.gateway.routing import NATIVE, RELAY
 from toolglot.wires.sse import escape_line_breaks
 
+LOG = logging.getLogger("toolglot.gateway")
 MERGED_FROM = 32
 """From so many events in one read on, adjacent deltas are merged: they are sent together anyway."""
 
@@ -103,9 +105,11 @@ class TranslatedStream:
 
     def close(self) -> bytes:
         events = self.decoder.close()
+        written = self.write_last(events) if events else b""
         self.over = self.over or self.decoder.over
-        if not events:
-            return b""
+        return written
+
+    def write_last(self, events: list[Event]) -> bytes:
         delivered = self.deliver(events)
         if self.passthrough is not None:
             return self.pass_through(self.passthrough, b"", events, delivered)
@@ -146,14 +150,25 @@ class TranslatedStream:
 
     def fail(self, error: ToolglotError) -> bytes:
         """End the response with an error. One after its end is ignored."""
-        if self.decoder.over:
+        if self.over:
             return b""
         if self.exchange.recovery is not None:
             self.exchange.recovery.closed = True
-        *events, last = self.decoder.close()
         failure = Failed(error.code, error.message, explain(error))
-        delivered = self.deliver([*events, last if isinstance(last, Finished) else failure])
-        return escape_line_breaks(self.encoder.write([*self.end_passthrough(), *delivered]))
+        try:
+            delivered = self.deliver_last(failure)
+            return escape_line_breaks(self.encoder.write([*self.end_passthrough(), *delivered]))
+        except Exception:  # what failed in the middle of an answer may fail again at its end
+            LOG.exception("request %s could not be ended as usual", self.exchange.recorder.request_id)
+            self.end_passthrough()
+            return escape_line_breaks(self.encoder.write([failure]))
+
+    def deliver_last(self, failure: Failed) -> list[Event]:
+        """What the upstream has ended, then the failure. If the end of its answer could not be converted, only that."""
+        if self.decoder.over:
+            return [failure]
+        *events, last = self.decoder.close()
+        return self.deliver([*events, last if isinstance(last, Finished) else failure])
 
     def heartbeat(self) -> bytes:
         interject = self.exchange.wire.interject

@@ -253,9 +253,10 @@ def _judge(arguments: str, may_be_cut: bool) -> Reason | None:
         rest = arguments[error.pos :].rstrip().lower()
         cut = may_be_cut or rest in _OPEN or error.msg.startswith("Unterminated string")
         return Reason.TRUNCATED if cut else Reason.MALFORMED
-    except (ValueError, RecursionError):
-        pass
-    return None
+    except ValueError:
+        return Reason.MALFORMED  # NaN or Infinity
+    except RecursionError:
+        return None
 
 
 def end_call(index: int, fault: Reason | None) -> Event:

@@ -37,7 +37,7 @@ READS_PER_QUICK_ACK: Final = 8
 
 UNREADABLE: Final = "The upstream sent a response that cannot be parsed."
 STREAM_TYPE: Final = "text/event-stream"
-EVENT_STARTS: Final = (b"data:", b"event:", b"id:", b":")
+EVENT_STARTS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 Consumer = Callable[[bytes], bool | None]
 """Consumes a chunk. Returns whether reading should pause."""
@@ -83,16 +83,18 @@ class UpstreamResponse:
         return {name.decode("latin-1"): value.decode("latin-1") for name, value in self._fields.items()}
 
     async def is_streamed(self, stream_type: str = STREAM_TYPE) -> bool:
-        """Whether the body is an event stream. Without a usable content type, the start of the body decides."""
+        """Whether the body is an event stream. The start of the body decides, because proxies send streams as JSON and
+        JSON as streams; but a stream that has not begun is not waited for."""
         content_type = _media_type(self._fields.get(b"content-type", b""))
-        if content_type in (STREAM_TYPE, stream_type) or content_type.endswith("json"):
-            return content_type in (STREAM_TYPE, stream_type)
+        declared = content_type in (STREAM_TYPE, stream_type)
+        if declared and (content_type != STREAM_TYPE or not (self._buffer or b"content-length" in self._fields)):
+            return True
         while True:
             beginning = b"".join(self._buffer).lstrip()
             if beginning.startswith(EVENT_STARTS):
                 return True
             if self.ended or not any(start.startswith(beginning) for start in EVENT_STARTS):
-                return False
+                return declared and not beginning.startswith(b"{")
             await self._wait()
 
     async def read_chunk(self) -> bytes:

@@ -31,6 +31,8 @@ from toolglot.core.events import (
 )
 from toolglot.wires.anthropic_messages.errors import describe
 from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, BlockPosition, read_signature
+from toolglot.wires.call_ids import CallIds
+from toolglot.wires.control_characters import ControlEscaper
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
 from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
@@ -44,18 +46,28 @@ FINISHES = {
     "refusal": "content_filter",
 }
 EVENT = b"event:"
+NAMELESS = -1
+"""The index of a call without a name, which cannot be made: its text is kept."""
 INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 class _Call:
     """A call being decoded: its index, its initial input, the fragments so far."""
 
-    __slots__ = ("index", "input", "pieces")
+    __slots__ = ("escaper", "index", "input", "pieces")
 
     def __init__(self, index: int, given: object) -> None:
         self.index = index
         self.input = given
         self.pieces: list[str] = []
+        self.escaper = ControlEscaper()
+
+    def add(self, fragment: str) -> str:
+        """Add a fragment of the input; return it as valid JSON."""
+        if not fragment.isprintable():
+            fragment = self.escaper.escape(self.pieces, fragment)
+        self.pieces.append(fragment)
+        return fragment
 
     def is_complete(self) -> bool:
         try:
@@ -73,7 +85,7 @@ class PayloadDecoder:
     whole = True
 
     def __init__(self, new_id: Callable[[], str]) -> None:
-        self.new_id = new_id
+        self.ids = CallIds(new_id)
         self.over = False
         self.finish_reason = ""
         self.usage: dict[str, Any] = {}
@@ -121,11 +133,17 @@ class PayloadDecoder:
             case "redacted_thinking":
                 events.append(ReasoningSigned(text_at(block, "data"), REDACTED))
             case "tool_use":
-                call = self.blocks[payload.get("index")] = _Call(self.calls, block.get("input"))
-                self.calls += 1
-                events.append(CallStarted(call.index, text_at(block, "id") or self.new_id(), text_at(block, "name")))
+                self.start_call(payload.get("index"), block, events)
             case _:
                 events.append(ProviderEvent(NAME, block))
+
+    def start_call(self, index: object, block: Mapping[str, Any], events: list[Event]) -> None:
+        given, name = text_at(block, "id"), text_at(block, "name")
+        self.blocks[index] = _Call(self.calls if name else NAMELESS, block.get("input"))
+        self.tidy = self.tidy and not self.ids.repeats(given)
+        if name:
+            events.append(CallStarted(self.calls, self.ids.choose(given), name))
+            self.calls += 1
 
     def step_to(self, index: object, block: Mapping[str, Any]) -> None:
         """A block starts; in a tidy response the previous one has ended and the indexes have no gap."""
@@ -165,8 +183,9 @@ class PayloadDecoder:
             case "input_json_delta":
                 call, piece = self.blocks.get(payload.get("index")), text_at(delta, "partial_json")
                 if call is not None and piece:
-                    call.pieces.append(piece)
-                    events.append(CallArguments(call.index, piece))
+                    fragment = call.add(piece)
+                    self.tidy = self.tidy and fragment == piece
+                    events.append(TextDelta(piece) if call.index == NAMELESS else CallArguments(call.index, fragment))
 
     def stop_block(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         self.check(payload)
@@ -179,6 +198,9 @@ class PayloadDecoder:
             events.append(ReasoningSigned(signature, kind))
 
     def stop_call(self, call: _Call, events: list[Event]) -> None:
+        if call.index == NAMELESS:
+            events += [TextDelta(write_arguments(call.input))] if call.input and not call.pieces else []
+            return
         if not call.pieces:
             # some servers send the whole input with the start of the block
             call.pieces.append(write_arguments(call.input))
@@ -204,7 +226,10 @@ class PayloadDecoder:
         self.over = True
         finish = FINISHES.get(self.finish_reason, "stop")
         if finish != "length":
-            faults = {call.index: call.find_fault() for call in (*self.unfinished, *self.blocks.values())}
+            if self.finish_reason and finish != "content_filter":
+                self.stop_open_calls(events)
+            open_calls = [call for call in self.blocks.values() if call.index != NAMELESS]
+            faults = {call.index: call.find_fault() for call in (*self.unfinished, *open_calls)}
             stopped = [call.index for call in self.unfinished]
             if finish == "content_filter":
                 stopped = [index for index in stopped if faults[index] is not Reason.TRUNCATED]
@@ -212,6 +237,12 @@ class PayloadDecoder:
             if Reason.TRUNCATED in faults.values() and finish != "content_filter":
                 finish, self.tidy = "length", False
         events.append(Finished(finish, _read_usage(self.usage) if self.usage else None))
+
+    def stop_open_calls(self, events: list[Event]) -> None:
+        """End the calls whose blocks the upstream left open although it ended its answer with a reason."""
+        for index in [index for index, call in self.blocks.items() if not call.pieces or call.is_complete()]:
+            self.tidy = False
+            self.stop_call(self.blocks.pop(index), events)
 
     def read_message(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         """Decode a non-streamed response."""

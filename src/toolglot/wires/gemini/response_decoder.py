@@ -3,7 +3,8 @@
     data: {"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"read","args":{"path":"x"}},
            "thoughtSignature":"..."}]},"finishReason":"STOP","index":0}],"usageMetadata":{...},"responseId":"..."}
 
-A call arrives in one piece. A stream has no terminator: it is complete if a finish reason came before it closed.
+A call arrives in one piece unless the client wants its arguments in pieces. A stream has no terminator: it is complete
+if a finish reason came before it closed.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
+from toolglot.wires.call_ids import CallIds
 from toolglot.wires.gemini.errors import describe, parse_list
-from toolglot.wires.gemini.field_names import NAME, pick_table, pick_text, read_signature
+from toolglot.wires.gemini.field_names import NAME, pick, pick_table, pick_text, read_signature
+from toolglot.wires.gemini.partial_calls import GivenCall, PartialCalls
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
 from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
@@ -46,7 +49,8 @@ class PayloadDecoder:
     """Decodes the JSON payloads of one response; a non-streamed response is a single payload."""
 
     def __init__(self, new_id: Callable[[], str]) -> None:
-        self.new_id = new_id
+        self.ids = CallIds(new_id)
+        self.partial = PartialCalls()
         self.started = False
         self.over = False
         self.tidy = True
@@ -88,21 +92,24 @@ class PayloadDecoder:
         if signature:
             events.append(ReasoningSigned(signature, kind))
         called = pick_table(part, "functionCall")
-        if called:
-            self.call(called, events)
+        if called or (self.partial.waiting and pick(part, "functionCall") is not None):
+            for given in self.partial.take(called):
+                self.call(given, events)
         elif text and not thought:
             events.append(TextDelta(text))
         elif "text" not in part and not thought:
             events.append(ProviderEvent(NAME, part))
 
-    def call(self, called: Mapping[str, Any], events: list[Event]) -> None:
-        index = self.calls
-        self.calls += 1
-        events.append(CallStarted(index, text_at(called, "id") or self.new_id(), text_at(called, "name")))
-        given = called.get("args") or {}
-        arguments = write_arguments(given)
-        fault = None if isinstance(given, dict) else find_fault(arguments) and Reason.MALFORMED
-        self.tidy = self.tidy and fault is None
+    def call(self, given: GivenCall, events: list[Event]) -> None:
+        arguments = write_arguments(given.arguments)
+        fault = None if isinstance(given.arguments, dict) else find_fault(arguments) and Reason.MALFORMED
+        self.tidy = self.tidy and fault is None and bool(given.name) and not self.ids.repeats(given.id)
+        if not given.name:
+            # a call without a name cannot be made; keep its text
+            events += [TextDelta(arguments)] if given.arguments else []
+            return
+        index, self.calls = self.calls, self.calls + 1
+        events.append(CallStarted(index, self.ids.choose(given.id), given.name))
         events.append(CallArguments(index, arguments))
         events.append(end_call(index, fault))
 
@@ -123,6 +130,9 @@ class PayloadDecoder:
             return
         self.over = True
         finish = FINISHES.get(self.finish_reason, "stop")
+        if finish == "stop":
+            for given in self.partial.close():
+                self.call(given, events)
         events.append(Finished("tool_calls" if self.calls and finish == "stop" else finish, self.usage))
 
 

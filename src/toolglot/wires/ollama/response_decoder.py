@@ -23,6 +23,7 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
+from toolglot.wires.call_ids import CallIds
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
 from toolglot.wires.protocol import DecodedResponse
 
@@ -35,7 +36,7 @@ class StreamDecoder:
     unstored = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
-        self.new_id = new_id
+        self.ids = CallIds(new_id)
         self.started = False
         self.over = False
         self.tidy = True
@@ -98,13 +99,17 @@ class StreamDecoder:
     def take_call(self, call: Mapping[str, Any], events: list[Event]) -> None:
         function = call.get("function")
         function = function if isinstance(function, dict) else {}
-        index, self.calls = self.calls, self.calls + 1
-        given = function.get("arguments")
+        given, name, given_id = function.get("arguments"), text_at(function, "name"), text_at(call, "id")
         arguments = write_arguments(given)
         fault = None if isinstance(given, dict) else find_fault(arguments) and Reason.MALFORMED
-        self.tidy = self.tidy and fault is None
+        self.tidy = self.tidy and fault is None and bool(name) and not self.ids.repeats(given_id)
+        if not name:
+            # a call without a name cannot be made; keep its text
+            events += [TextDelta(arguments)] if given else []
+            return
+        index, self.calls = self.calls, self.calls + 1
         events += (
-            CallStarted(index, text_at(call, "id") or self.new_id(), text_at(function, "name")),
+            CallStarted(index, self.ids.choose(given_id), name),
             CallArguments(index, arguments),
             end_call(index, fault),
         )

@@ -32,6 +32,7 @@ from toolglot.core.events import (
 )
 from toolglot.core.json_numbers import decode as decode_json
 from toolglot.core.json_numbers import decode_allowing_nan
+from toolglot.wires.control_characters import ControlEscaper
 from toolglot.wires.json_fields import end_call, find_fault, write_arguments
 from toolglot.wires.openai_chat.chunk_template import ChunkTemplate, infer_template
 from toolglot.wires.openai_chat.errors import describe
@@ -67,6 +68,14 @@ class _Call(msgspec.Struct):
     name: str = ""
     early: str = ""
     pieces: list[str] = []
+    escaper: ControlEscaper = msgspec.field(default_factory=ControlEscaper)
+
+    def add(self, fragment: str) -> str:
+        """Add a fragment of the arguments; return it as valid JSON."""
+        if not fragment.isprintable():
+            fragment = self.escaper.escape(self.pieces, fragment)
+        self.pieces.append(fragment)
+        return fragment
 
     def is_whole(self) -> bool:
         """Whether the arguments are complete: a closed JSON object is no prefix of another."""
@@ -132,6 +141,10 @@ class PayloadDecoder:
             self.add_signature(message.extra_content, events)
         for call in message.tool_calls or ():
             self.take_call(call, events)
+        if message.function_call and not message.tool_calls:
+            # the older field of single calls; some servers fill both
+            self.take_call(CallDelta(0, None, message.function_call), events)
+            self.tidy = False
         if message.reasoning_details or message.annotations:
             events.append(ProviderEvent(NAME, {key: value for key in OTHERS if (value := getattr(message, key))}))
 
@@ -153,8 +166,9 @@ class PayloadDecoder:
                 self.add_signature(call.extra_content, events)
             events.append(CallStarted(known.index, known.id, name))
         if known.name and known.early:
-            known.pieces.append(known.early)
-            events.append(CallArguments(known.index, known.early))
+            fragment = known.add(known.early)
+            self.tidy = self.tidy and fragment == known.early
+            events.append(CallArguments(known.index, fragment))
             known.early = ""
 
     def add_signature(self, extra: object, events: list[Event]) -> None:
@@ -282,8 +296,9 @@ class StreamDecoder(PayloadDecoder):
         """Return a function that emits further arguments of a call."""
         call = next(call for call in self.calls if call.index == index)
 
-        def emit(fragment: str) -> Event:
-            call.pieces.append(fragment)
+        def emit(given: str) -> Event:
+            fragment = call.add(given)
+            self.tidy = self.tidy and fragment == given
             return CallArguments(index, fragment)
 
         return emit
@@ -351,12 +366,14 @@ def _read_choice(choice: Mapping[str, Any]) -> ChoiceDelta:
     message = message if isinstance(message, dict) else {}
     finish, index = choice.get("finish_reason"), choice.get("index")
     texts = {key: _flatten(message.get(key)) for key in ("content", "reasoning_content", "reasoning", "refusal")}
+    texts["reasoning_content"] = texts["reasoning_content"] or _join_thinking(message.get("content"))
     calls = [_read_call(call) for call in _list(message.get("tool_calls")) if isinstance(call, dict)]
+    older = message.get("function_call")
+    older = _read_call({"function": older}).function if isinstance(older, dict) else None
     index = index if isinstance(index, int) else None
     others = {key: message.get(key) for key in ("extra_content", *OTHERS)}
-    return ChoiceDelta(
-        MessageDelta(**texts, tool_calls=calls, **others), None, finish if isinstance(finish, str) else None, index
-    )
+    delta = MessageDelta(**texts, tool_calls=calls, function_call=older, **others)
+    return ChoiceDelta(delta, None, finish if isinstance(finish, str) else None, index)
 
 
 def _read_call(call: Mapping[str, Any]) -> CallDelta:
@@ -381,6 +398,12 @@ def _flatten(content: object) -> str | None:
     if isinstance(content, list):
         return "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
     return content if isinstance(content, str) else None
+
+
+def _join_thinking(content: object) -> str | None:
+    """The thoughts that Mistral's models send as parts of the content, before those of text."""
+    thoughts = [part.get("thinking") for part in _list(content) if isinstance(part, dict)]
+    return "".join(_flatten(thought) or "" for thought in thoughts) or None
 
 
 def _read_usage(payload: Mapping[str, Any]) -> Usage:

@@ -27,6 +27,7 @@ class MessageDelta(msgspec.Struct):
     reasoning: str | None = None
     refusal: str | None = None
     tool_calls: list[CallDelta] | None = None
+    function_call: Function | None = None
     extra_content: Any = None
     reasoning_details: Any = None
     annotations: Any = None

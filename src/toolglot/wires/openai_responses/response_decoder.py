@@ -28,6 +28,8 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
+from toolglot.wires.call_ids import CallIds
+from toolglot.wires.control_characters import ControlEscaper
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
 from toolglot.wires.openai_responses.errors import describe, read_failure
 from toolglot.wires.openai_responses.request_decoder import NAME
@@ -48,7 +50,7 @@ class PayloadDecoder:
     whole = False
 
     def __init__(self, new_id: Callable[[], str]) -> None:
-        self.new_id = new_id
+        self.ids = CallIds(new_id)
         self.started = False
         self.over = False
         self.tidy = True
@@ -59,6 +61,7 @@ class PayloadDecoder:
         self.filled: dict[int, list[str]] = {}
         self.cut = False
         self.open: dict[int, bool] = {}
+        self.escapers: dict[int, ControlEscaper] = {}
         self.channel = ""
 
     def read(self, payload: Mapping[str, Any], events: list[Event]) -> None:
@@ -102,7 +105,11 @@ class PayloadDecoder:
         self.fill(index, text, events)
 
     def fill(self, index: int, text: str, events: list[Event]) -> None:
-        self.filled.setdefault(index, []).append(text)
+        pieces = self.filled.setdefault(index, [])
+        if not text.isprintable():
+            given, text = text, self.escapers.setdefault(index, ControlEscaper()).escape(pieces, text)
+            self.tidy = self.tidy and text == given
+        pieces.append(text)
         events.append(CallArguments(index, text))
 
     # -- items ---------------------------------------------------------------------------------------------------------
@@ -112,14 +119,17 @@ class PayloadDecoder:
         if item.get("type") in ("function_call", "custom_tool_call"):
             self.start_call(item, _key(payload), events)
 
-    def start_call(self, item: Mapping[str, Any], key: object, events: list[Event]) -> int:
+    def start_call(self, item: Mapping[str, Any], key: object, events: list[Event]) -> int | None:
+        """The index of the call; None while it has no name."""
         index = self.calls.get(key)
         if index is None:
+            name, given = flatten_name(text_at(item, "namespace"), text_at(item, "name")), text_at(item, "call_id")
+            self.tidy = self.tidy and bool(name) and (not self.whole or bool(given)) and not self.ids.repeats(given)
+            if not name:
+                return None
             index = self.calls[key] = len(self.calls)
             raw = self.open[index] = item.get("type") == "custom_tool_call"
-            name = flatten_name(text_at(item, "namespace"), text_at(item, "name"))
-            self.tidy = self.tidy and (not self.whole or bool(text_at(item, "call_id") and name))
-            events.append(CallStarted(index, text_at(item, "call_id") or self.new_id(), name))
+            events.append(CallStarted(index, self.ids.choose(given), name))
             if raw:
                 events.append(CallArguments(index, OPENING))
         return index
@@ -137,6 +147,11 @@ class PayloadDecoder:
 
     def end_call(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
         index = self.start_call(item, key, events)
+        if index is None:
+            # a call without a name cannot be made; keep its text
+            rest = item.get("input") or item.get("arguments")
+            events += [TextDelta(write_arguments(rest))] if rest else []
+            return
         if index not in self.filled:
             rest = item.get("input" if self.open[index] else "arguments")
             text = write_arguments(rest) if rest else ""
