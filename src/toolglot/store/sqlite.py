@@ -30,7 +30,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from toolglot.core.errors import StoreError
 from toolglot.store.interface import TOPICS
 from toolglot.store.migrations import is_current, migrate
-from toolglot.store.sql import Engine, Query, Steps, clean
+from toolglot.store.sql import Engine, Query, Steps, clean_all
 from toolglot.store.sql_store import SqlStore
 
 BUSY_SECONDS: Final = 3.0
@@ -274,8 +274,7 @@ def _run_steps(connection: sqlite3.Connection, steps: Steps[Result]) -> Result:
     try:
         query = next(steps)
         while True:
-            values = [clean(value) if isinstance(value, str) else value for value in query.values]
-            query = steps.send(connection.execute(ENGINE.adapt(query.sql), values).fetchall())
+            query = steps.send(connection.execute(ENGINE.adapt(query.sql), clean_all(query.values)).fetchall())
     except StopIteration as stop:
         result: Result = stop.value
         return result
