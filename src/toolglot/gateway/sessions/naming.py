@@ -34,7 +34,7 @@ NEWEST: Final = 16
 """How many nodes with the same key are compared."""
 FIRST_KEYS: Final = 2
 """How many keys of each request are looked up first."""
-INLINE: Final = 16
+INLINE: Final = 64
 """Requests that are named on the event loop; more, in a thread."""
 _Identity: TypeAlias = tuple[bytes, str, str, str]
 
