@@ -62,6 +62,7 @@ CURRENT: Final = "id = $1 AND token = $2 AND leased_until > 0"
 
 
 def add_turns(
+    engine: Engine,
     claims: Sequence[NodeClaim],
     sessions: Sequence[SessionRow],
     nodes: Sequence[ChainNode],
@@ -75,7 +76,7 @@ def add_turns(
     for claim in sorted(claims, key=lambda claim: (claim.node.key, claim.node.session)):
         if not (yield from claim_node(claim.node, claim.answer)):
             return False
-    totals = {(values[2], values[3]): values for values in sum_turns((yield from insert_records(records)))}
+    totals = {(values[2], values[3]): values for values in sum_turns((yield from insert_records(engine, records)))}
     rows = [_start_session(session, totals.pop((session.id, session.owner), None)) for session in sessions]
     yield from insert("sessions", SESSION, rows, ADD_TO_SESSION)
     yield from _insert_nodes([node for node in nodes if exist.issuperset((node.session, node.chat))])

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from toolglot.store.interface import RecordQuery, RecordRow, TurnCounts
-from toolglot.store.sql import Query, Row, Steps, insert, make, read_columns, select_latest
+from toolglot.store.sql import Engine, Query, Row, Steps, Value, insert, make, read_columns, select_latest
 
 RECORD: Final = tuple(name for name in RecordRow.__struct_fields__ if name not in ("bodies", "client", "counts"))
 COUNTS: Final = TurnCounts.__struct_fields__
@@ -20,6 +20,8 @@ ADD_TURNS: Final = f"""
     used = CASE WHEN used < $2 THEN $2 ELSE used END
     WHERE id = $3 AND owner = $4
 """
+SELECT_BETWEEN: Final = "SELECT id FROM records WHERE id >= $1 AND id <= $2"
+"""Ids are times: of a batch that is written for the first time there are none, but those of other processes."""
 
 
 class PackedRecord(NamedTuple):
@@ -29,12 +31,14 @@ class PackedRecord(NamedTuple):
     bodies: Mapping[str, bytes]
 
     @property
-    def size(self) -> int:
-        return len(self.row.data) + sum(map(len, self.bodies.values()))
+    def columns(self) -> Sequence[Value]:
+        """The row, with its size."""
+        size = len(self.row.data) + sum(map(len, self.bodies.values()))
+        return (*read_columns(self.row, RECORD), size)
 
 
 def pack(records: Iterable[RecordRow]) -> list[PackedRecord]:
-    """Compress bodies, fast rather than small. A record that occurs twice is left out."""
+    """Compress bodies, fast rather than small. A record that occurs twice is left out. Sorted by id."""
     by_id = {row.id: row for row in records}
     return [
         PackedRecord(row, {kind: zlib.compress(body, 1) for kind, body in row.bodies.items()})
@@ -46,19 +50,29 @@ def unpack(bodies: Iterable[Row]) -> dict[str, bytes]:
     return {kind: zlib.decompress(body) for kind, body in bodies}
 
 
-def add_records(records: Sequence[PackedRecord]) -> Steps[None]:
-    for totals in sum_turns((yield from insert_records(records))):
+def add_records(engine: Engine, records: Sequence[PackedRecord]) -> Steps[None]:
+    for totals in sum_turns((yield from insert_records(engine, records))):
         yield Query(ADD_TURNS, totals)
 
 
-def insert_records(records: Sequence[PackedRecord]) -> Steps[list[RecordRow]]:
+def insert_records(engine: Engine, records: Sequence[PackedRecord]) -> Steps[list[RecordRow]]:
     """Insert records and their bodies. Returns the records that are new."""
-    rows = [(*read_columns(record.row, RECORD), record.size) for record in records]
-    added = yield from insert("records", (*RECORD, "size"), rows, "ON CONFLICT DO NOTHING RETURNING id")
-    new = {row[0] for row in added}
-    bodies = [(row.id, kind, body) for row, packed in records if row.id in new for kind, body in packed.items()]
+    if not records:
+        return []
+    columns = (*RECORD, "size")
+    if engine.writes_alone:
+        known = yield Query(SELECT_BETWEEN, (records[0].row.id, records[-1].row.id))
+        exist = {row[0] for row in known}
+        new = [record for record in records if record.row.id not in exist]
+        yield from insert("records", columns, [record.columns for record in new])
+    else:
+        ending = "ON CONFLICT DO NOTHING RETURNING id"
+        added = yield from insert("records", columns, [record.columns for record in records], ending)
+        ids = {row[0] for row in added}
+        new = [record for record in records if record.row.id in ids]
+    bodies = [(row.id, kind, body) for row, packed in new for kind, body in packed.items()]
     yield from insert("bodies", ("record", "kind", "data"), bodies)
-    return [row for row, _ in records if row.id in new]
+    return [record.row for record in new]
 
 
 def sum_turns(records: Iterable[RecordRow]) -> list[tuple[Any, ...]]:

@@ -47,6 +47,8 @@ class Engine:
     lock_schema: str
     report_change: str
     count_bytes: str
+    writes_alone: bool = False
+    """Whether nothing else writes during a transaction."""
     has_plain_parameters: bool = False
     """Whether parameters that are used once and in their order may be written as ``?``, which is faster to prepare."""
 
@@ -72,7 +74,7 @@ def clean(value: Value) -> Value:
 
 def clean_all(values: Sequence[Value]) -> Sequence[Value]:
     """The values as both engines can store them; all are looked at at once, because few have to be changed."""
-    texts = "".join([value for value in values if isinstance(value, str)])
+    texts = "".join([value for value in values if type(value) is str])
     return values if texts.isascii() and "\0" not in texts else [clean(value) for value in values]
 
 

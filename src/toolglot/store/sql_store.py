@@ -64,11 +64,11 @@ class SqlStore(ABC):
         await self._write(operations.check)
 
     async def add_records(self, records: Sequence[RecordRow]) -> None:
-        await self._write(record_operations.add_records, await self._pack(records))
+        await self._write(record_operations.add_records, self.engine, await self._pack(records))
 
     async def add_turns(self, turns: EndedTurns) -> bool:
         packed = await self._pack(turns.records)
-        return await self._write(operations.add_turns, turns.claims, turns.sessions, turns.nodes, packed)
+        return await self._write(operations.add_turns, self.engine, turns.claims, turns.sessions, turns.nodes, packed)
 
     async def _pack(self, records: Sequence[RecordRow]) -> list[PackedRecord]:
         size = sum(len(body) for record in records for body in record.bodies.values())

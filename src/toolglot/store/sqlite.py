@@ -61,6 +61,7 @@ ENGINE: Final = Engine(
         SELECT (page_count - freelist_count) * page_size
         FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()
     """,
+    writes_alone=True,
     has_plain_parameters=True,
 )
 REASONS: Final = {
