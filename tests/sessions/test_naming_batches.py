@@ -11,7 +11,7 @@ import pytest
 
 from toolglot.core.conversation import Message, Text
 from toolglot.gateway.sessions.chain import make_chain
-from toolglot.gateway.sessions.naming import EndedTurn, name_sessions
+from toolglot.gateway.sessions.naming import EndedTurn, find_names
 from toolglot.gateway.sessions.turns import SessionTurn
 from toolglot.store.sqlite import SqliteStore
 
@@ -53,7 +53,9 @@ def name_in_batches(requests: list[EndedTurn], size: int, folder: Path) -> list[
         await store.open()
         named: list[str] = []
         for start in range(0, len(requests), size):
-            named += await name_sessions(requests[start : start + size], store, lambda: f"ses_{next(numbers):06}")
+            part = await find_names(requests[start : start + size], store, lambda: f"ses_{next(numbers):06}")
+            assert await store.add_turns(part.add_records([]))
+            named += part.names
         listed = {session.id for session in await store.list_sessions(OWNER, 1000)}
         await store.close()
         assert listed == set(named)

@@ -17,7 +17,7 @@ from support import lease_process
 from support.stores import Place, chat, node, record, session
 
 from toolglot.core.errors import StoreError
-from toolglot.store import operations
+from toolglot.store import record_operations
 from toolglot.store.interface import RecordQuery
 
 
@@ -109,7 +109,7 @@ async def test_large_bodies_are_packed_in_threads(place: Place, monkeypatch: pyt
             return work(rows)
 
         for name in ("pack", "unpack"):
-            monkeypatch.setattr(operations, name, partial(observed, getattr(operations, name)))
+            monkeypatch.setattr(record_operations, name, partial(observed, getattr(record_operations, name)))
         written = record(bodies={"request": random.Random(1).randbytes(1_000_000)})
         await store.add_records([written])
         assert await store.get_record(None, "r1") == written

@@ -19,6 +19,7 @@ SESSION_HEADERS: Final = (
     "conversation_id",
 )
 """Any client; Claude Code; OpenCode; Codex."""
+_HEADERS: Final = frozenset(SESSION_HEADERS)
 SESSION_FIELDS: Final = ("prompt_cache_key", "session_id")
 """Fields of a request body."""
 USER_SESSION: Final = re.compile(r"session_?(?:id)?[\"':_ ]+([0-9A-Za-z-]{8,64})")
@@ -28,8 +29,9 @@ MAX_LENGTH: Final = 100
 
 def find_session_id(headers: Mapping[str, str] | None, fields: Mapping[str, Any]) -> str:
     """The id that the client sent, in a header or in a field of the body; empty if there is none."""
-    candidates = [headers.get(name) for name in SESSION_HEADERS] if headers else []
-    candidates += [fields.get(name) for name in SESSION_FIELDS]
+    candidates = [fields.get(name) for name in SESSION_FIELDS]
+    if headers and not _HEADERS.isdisjoint(headers):
+        candidates = [*(headers.get(name) for name in SESSION_HEADERS), *candidates]
     metadata = fields.get("metadata")
     if isinstance(metadata, Mapping):
         named = USER_SESSION.search(str(metadata.get("user_id") or ""))

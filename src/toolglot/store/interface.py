@@ -177,6 +177,23 @@ class FoundNode(Struct, frozen=True, kw_only=True):
         return self.chat is not None and self.chat.head != "" and self.chat.head == self.node.message
 
 
+class NodeClaim(Struct, frozen=True, kw_only=True):
+    """A request continues ``node``, whose answer was unknown until now."""
+
+    node: ChainNode
+    answer: bytes
+
+
+class EndedTurns(Struct, frozen=True, kw_only=True):
+    """What requests that have ended add to a store: claims of nodes, new sessions that have no turns yet, nodes of
+    these and of other sessions, and records."""
+
+    claims: Sequence[NodeClaim] = ()
+    sessions: Sequence[SessionRow] = ()
+    nodes: Sequence[ChainNode] = ()
+    records: Sequence[RecordRow] = ()
+
+
 class KeptValue(Struct, frozen=True, kw_only=True):
     """A value that a later request may need: an answer that a client refers to, reasoning that a client drops."""
 
@@ -230,6 +247,12 @@ class Store(Protocol):
     async def add_records(self, records: Sequence[RecordRow]) -> None:
         """Add records in one transaction; also updates ``used`` and ``turns`` of their sessions. Records that exist
         are left as they are, so that a call can be repeated."""
+        ...
+
+    async def add_turns(self, turns: EndedTurns) -> bool:
+        """Add sessions, nodes and records in one transaction, as ``add_sessions`` and ``add_records`` do, if all claims
+        succeed. Returns False if one was lost: another process has claimed the node for another answer, or has deleted
+        it. Then nothing is added; claims that were not lost stay. A call can be repeated."""
         ...
 
     async def list_records(self, owner: bytes | None, query: RecordQuery) -> list[RecordRow]:

@@ -1,4 +1,5 @@
-"""The operations of a store, as generators of queries (``store.sql``). ``Store`` documents what each of them does.
+"""The operations of a store but those on records, as generators of queries (``store.sql``). ``Store`` documents what
+each of them does.
 
 Locks of PostgreSQL are taken in the order chats, sessions, nodes, so that operations do not wait for each other in a
 circle.
@@ -6,10 +7,9 @@ circle.
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
-from typing import Final, NamedTuple
+from collections.abc import Sequence, Set
+from functools import lru_cache
+from typing import Any, Final
 
 from toolglot.store.interface import (
     FAILURES_CHANGED,
@@ -21,28 +21,27 @@ from toolglot.store.interface import (
     FoundNode,
     KeptValue,
     KeyRow,
-    RecordQuery,
-    RecordRow,
+    NodeClaim,
     SessionPage,
     SessionQuery,
     SessionRow,
-    TurnCounts,
 )
-from toolglot.store.sql import Engine, Query, Row, Steps, Value, insert, make, select_in
+from toolglot.store.record_operations import ADD_TURNS, COUNTS, PackedRecord, insert_records, sum_turns
+from toolglot.store.sql import Engine, Query, Row, Steps, Value, insert, make, read_columns, select_in, select_latest
 
 BATCH: Final = 200
 """Rows that one transaction deletes, so that writers do not wait for long."""
 
-RECORD: Final = tuple(name for name in RecordRow.__struct_fields__ if name not in ("bodies", "client", "counts"))
-COUNTS: Final = TurnCounts.__struct_fields__
-ADD_TURNS: Final = f"""
-    UPDATE sessions SET turns = turns + $1,
-    {", ".join(f"{name} = {name} + ${number}" for number, name in enumerate(COUNTS, 7))},
-    client = CASE WHEN used <= $2 AND $5 <> '' THEN $5 ELSE client END,
-    outcome = CASE WHEN used <= $2 OR outcome = '' THEN $6 ELSE outcome END,
-    used = CASE WHEN used < $2 THEN $2 ELSE used END
-    WHERE id = $3 AND owner = $4
+ADD_TO_SESSION: Final = f"""
+    ON CONFLICT (id) DO UPDATE SET turns = sessions.turns + excluded.turns,
+    {", ".join(f"{name} = sessions.{name} + excluded.{name}" for name in COUNTS)},
+    client = CASE WHEN sessions.used <= excluded.used AND excluded.client <> ''
+        THEN excluded.client ELSE sessions.client END,
+    outcome = CASE WHEN excluded.outcome <> '' AND (sessions.used <= excluded.used OR sessions.outcome = '')
+        THEN excluded.outcome ELSE sessions.outcome END,
+    used = CASE WHEN sessions.used < excluded.used THEN excluded.used ELSE sessions.used END
 """
+"""A session that was added as a new one may exist: the call is repeated, or its first part was."""
 SEARCHED: Final = ("id", "model", "upstream", "client", "client_session")
 TROUBLED: Final = "failed + repairs + rejected + retries > 0"
 SESSION: Final = SessionRow.__struct_fields__
@@ -55,98 +54,57 @@ NODE_KEY: Final = "key, session, coalesce(chat, ''), message"
 KEPT: Final = KeptValue.__struct_fields__
 FAILURE: Final = FailureRow.__struct_fields__
 KEY: Final = KeyRow.__struct_fields__
-READERS: Final = {names: attrgetter(*names) for names in (RECORD, COUNTS, SESSION, CHAT, KEPT, FAILURE, KEY)}
-"""How rows are read in the order of their columns."""
 CURRENT: Final = "id = $1 AND token = $2 AND leased_until > 0"
 """The chat $1, if $2 is the token of its latest lease and the lease was not released."""
 
 
-class PackedRecord(NamedTuple):
-    """A record with compressed bodies."""
-
-    row: RecordRow
-    bodies: Mapping[str, bytes]
-
-    @property
-    def size(self) -> int:
-        return len(self.row.data) + sum(map(len, self.bodies.values()))
+# -- turns -------------------------------------------------------------------------------------------------------------
 
 
-def pack(records: Iterable[RecordRow]) -> list[PackedRecord]:
-    """Compress bodies, fast rather than small. A record that occurs twice is left out."""
-    by_id = {row.id: row for row in records}
-    return [
-        PackedRecord(row, {kind: zlib.compress(body, 1) for kind, body in row.bodies.items()})
-        for _, row in sorted(by_id.items())
-    ]
+def add_turns(
+    engine: Engine,
+    claims: Sequence[NodeClaim],
+    sessions: Sequence[SessionRow],
+    nodes: Sequence[ChainNode],
+    records: Sequence[PackedRecord],
+) -> Steps[bool]:
+    """Sessions that are new get their totals with their row; the others are locked first, because of the order of
+    locks."""
+    new = {session.id for session in sessions}
+    claimed = [claim.node for claim in claims]
+    exist = yield from _lock_parents([*claimed, *nodes], new)
+    for claim in sorted(claims, key=lambda claim: (claim.node.key, claim.node.session)):
+        if not (yield from claim_node(claim.node, claim.answer)):
+            return False
+    totals = {(values[2], values[3]): values for values in sum_turns((yield from insert_records(engine, records)))}
+    rows = [_start_session(session, totals.pop((session.id, session.owner), None)) for session in sessions]
+    yield from insert("sessions", SESSION, rows, ADD_TO_SESSION)
+    yield from _insert_nodes([node for node in nodes if exist.issuperset((node.session, node.chat))])
+    for values in totals.values():
+        yield Query(ADD_TURNS, values)
+    return True
 
 
-def unpack(bodies: Iterable[Row]) -> dict[str, bytes]:
-    return {kind: zlib.decompress(body) for kind, body in bodies}
-
-
-# -- records -----------------------------------------------------------------------------------------------------------
-
-
-def add_records(records: Sequence[PackedRecord]) -> Steps[None]:
-    rows = [(*_read(record.row, RECORD), record.size) for record in records]
-    added = yield from insert("records", (*RECORD, "size"), rows, "ON CONFLICT DO NOTHING RETURNING id")
-    new = {row[0] for row in added}
-    bodies = [(row.id, kind, body) for row, packed in records if row.id in new for kind, body in packed.items()]
-    yield from insert("bodies", ("record", "kind", "data"), bodies)
-    turns: dict[tuple[str, bytes], list[RecordRow]] = {}
-    for row, _ in records:
-        if row.id in new and row.session and row.counts is not None:
-            turns.setdefault((row.session, row.owner), []).append(row)
-    for (session, owner), rows_of in sorted(turns.items()):
-        yield _add_turns(session, owner, rows_of)
-
-
-def _add_turns(session: str, owner: bytes, rows: Sequence[RecordRow]) -> Query:
-    """Add turns to the totals of their session."""
-    latest = max(rows, key=attrgetter("time"))
-    counts = [_read(row.counts, COUNTS) for row in rows]
-    sums = counts[0] if len(counts) == 1 else map(sum, zip(*counts, strict=True))
-    return Query(ADD_TURNS, (len(rows), latest.time, session, owner, latest.client, latest.outcome, *sums))
-
-
-def list_records(owner: bytes | None, query: RecordQuery) -> Steps[list[RecordRow]]:
-    filters = {
-        "owner =": owner,
-        "id <": query.before or None,
-        "id >": query.after or None,
-        "model =": query.model or None,
-        "session =": query.session or None,
-        "outcome =": query.outcome or None,
-    }
-    rows = yield _select_latest("records", RECORD, filters, query.limit)
-    return [make(RecordRow, RECORD, row) for row in rows]
-
-
-def get_record(owner: bytes | None, record_id: str) -> Steps[tuple[RecordRow, Sequence[Row]] | None]:
-    """The record, and its bodies as they are stored."""
-    chosen, values = ("", (record_id,)) if owner is None else ("AND owner = $2", (record_id, owner))
-    sql = f"""
-        SELECT {", ".join(RECORD)} FROM records WHERE (id = $1 OR request_id = $1) {chosen}
-        ORDER BY id = $1 DESC, id DESC LIMIT 1
-    """
-    rows = yield Query(sql, values)
-    if not rows:
-        return None
-    record = make(RecordRow, RECORD, rows[0])
-    return record, (yield Query("SELECT kind, data FROM bodies WHERE record = $1", (record.id,)))
+def _start_session(session: SessionRow, totals: tuple[Any, ...] | None) -> Sequence[Value]:
+    """The row of a new session, with what its first turns add to it."""
+    if totals is None:
+        return read_columns(session, SESSION)
+    turns, latest, _, _, client, outcome, *sums = totals
+    used, names = max(session.used, latest), (session.model, session.upstream, session.client_session)
+    return (session.id, session.owner, session.created, used, turns, *names, client, outcome, *sums)
 
 
 # -- sessions ----------------------------------------------------------------------------------------------------------
 
 
 def add_sessions(sessions: Sequence[SessionRow], nodes: Sequence[ChainNode]) -> Steps[None]:
-    yield from insert("sessions", SESSION, [_read(session, SESSION) for session in sessions], "ON CONFLICT DO NOTHING")
+    rows = [read_columns(session, SESSION) for session in sessions]
+    yield from insert("sessions", SESSION, rows, "ON CONFLICT DO NOTHING")
     yield from add_nodes(nodes)
 
 
 def list_sessions(owner: bytes | None, limit: int, before: str) -> Steps[list[SessionRow]]:
-    rows = yield _select_latest("sessions", SESSION, {"owner =": owner, "id <": before or None}, limit)
+    rows = yield select_latest("sessions", SESSION, {"owner =": owner, "id <": before or None}, limit)
     return [make(SessionRow, SESSION, row) for row in rows]
 
 
@@ -175,7 +133,7 @@ def find_sessions(owner: bytes | None, query: SessionQuery) -> Steps[SessionPage
 
 
 def get_session(owner: bytes | None, session_id: str) -> Steps[SessionRow | None]:
-    rows = yield _select_latest("sessions", SESSION, {"id =": session_id, "owner =": owner}, 1)
+    rows = yield select_latest("sessions", SESSION, {"id =": session_id, "owner =": owner}, 1)
     return make(SessionRow, SESSION, rows[0]) if rows else None
 
 
@@ -199,18 +157,12 @@ def delete_session(owner: bytes | None, session_id: str) -> Steps[list[Chat] | N
 
 
 def find_nodes(keys: Sequence[bytes]) -> Steps[list[FoundNode]]:
-    node = ", ".join("coalesce(nodes.chat, '')" if name == "chat" else f"nodes.{name}" for name in NODE)
-    chat = ", ".join(f"chats.{name}" for name in CHAT)
-    latest = f"SELECT * FROM nodes WHERE key = {{key}} ORDER BY number DESC LIMIT {NODES_PER_KEY}"
     rows: list[Row] = []
     wanted = list(dict.fromkeys(keys))
     for start in range(0, len(wanted), KEYS_PER_QUERY):
         part = wanted[start : start + KEYS_PER_QUERY]
         part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))  # few different statements
-        selects = (f"SELECT * FROM ({latest.format(key=f'${at}')}) AS key_{at}" for at in range(1, len(part) + 1))
-        union = " UNION ".join(selects)
-        joined = f"({union}) AS nodes LEFT JOIN chats ON chats.id = nodes.chat"
-        rows += yield Query(f"SELECT nodes.number, {node}, {chat} FROM {joined}", tuple(part))
+        rows += yield Query(_write_find_nodes(len(part)), part)
     places = {key: place for place, key in reversed(list(enumerate(keys)))}
     found = []
     for _, *fields in sorted(rows, key=lambda row: (places[row[1]], -row[0])):
@@ -220,14 +172,31 @@ def find_nodes(keys: Sequence[bytes]) -> Steps[list[FoundNode]]:
     return found
 
 
+@lru_cache(maxsize=16)
+def _write_find_nodes(keys: int) -> str:
+    node = ", ".join("coalesce(nodes.chat, '')" if name == "chat" else f"nodes.{name}" for name in NODE)
+    chat = ", ".join(f"chats.{name}" for name in CHAT)
+    latest = f"SELECT * FROM nodes WHERE key = {{key}} ORDER BY number DESC LIMIT {NODES_PER_KEY}"
+    selects = (f"SELECT * FROM ({latest.format(key=f'${at}')}) AS key_{at}" for at in range(1, keys + 1))
+    joined = f"({' UNION '.join(selects)}) AS nodes LEFT JOIN chats ON chats.id = nodes.chat"
+    return f"SELECT nodes.number, {node}, {chat} FROM {joined}"
+
+
 def add_nodes(nodes: Sequence[ChainNode]) -> Steps[None]:
     if not nodes:
         return
+    exist = yield from _lock_parents(nodes)
+    yield from _insert_nodes([node for node in nodes if exist.issuperset((node.session, node.chat))])
+
+
+def _lock_parents(nodes: Sequence[ChainNode], new: Set[str] = frozenset()) -> Steps[set[str]]:
+    """Keep the chats and sessions of nodes from being deleted. Returns the ids of those that exist, or are ``new``; the
+    empty chat exists."""
     locked = "FOR KEY SHARE"
     chats = yield from select_in("SELECT id FROM chats WHERE id", (node.chat for node in nodes if node.chat), locked)
-    sessions = yield from select_in("SELECT id FROM sessions WHERE id", (node.session for node in nodes), locked)
-    exist, held = {row[0] for row in sessions}, {"", *(row[0] for row in chats)}
-    yield from _insert_nodes([node for node in nodes if node.session in exist and node.chat in held])
+    wanted = (node.session for node in nodes if node.session not in new)
+    sessions = yield from select_in("SELECT id FROM sessions WHERE id", wanted, locked)
+    return {"", *new, *(row[0] for row in (*chats, *sessions))}
 
 
 def _insert_nodes(nodes: Sequence[ChainNode]) -> Steps[None]:
@@ -254,7 +223,7 @@ def add_chat(chat: Chat, holder: str, ttl: float) -> Steps[int]:
         INSERT INTO chats ({", ".join(CHAT)}, token, holder, leased_until)
         VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, CLOCK() + $9) RETURNING token
     """
-    [(token,)] = yield Query(sql, (*_read(chat, CHAT), holder, ttl))
+    [(token,)] = yield Query(sql, (*read_columns(chat, CHAT), holder, ttl))
     return int(token)
 
 
@@ -308,7 +277,7 @@ def expire_chats(unused_since: float, limit: int) -> Steps[list[Chat]]:
 
 
 def keep(values: Sequence[KeptValue]) -> Steps[None]:
-    latest = {(value.owner, value.key): _read(value, KEPT) for value in values}
+    latest = {(value.owner, value.key): read_columns(value, KEPT) for value in values}
     ending = "ON CONFLICT (owner, key) DO UPDATE SET value = excluded.value, expires = excluded.expires"
     yield from insert("kept", KEPT, [latest[place] for place in sorted(latest)], ending)
 
@@ -323,7 +292,7 @@ def find_kept(owner: bytes, keys: Sequence[bytes], now: float) -> Steps[dict[byt
 
 
 def save_failure(engine: Engine, failure: FailureRow) -> Steps[None]:
-    yield from _save("failures", FAILURE, ("address", "model"), _read(failure, FAILURE))
+    yield from _save("failures", FAILURE, ("address", "model"), read_columns(failure, FAILURE))
     yield Query(engine.report_change, (FAILURES_CHANGED,))
 
 
@@ -354,7 +323,7 @@ def load_rollout() -> Steps[tuple[int, bytes] | None]:
 
 
 def save_key(engine: Engine, key: KeyRow) -> Steps[None]:
-    yield from _save("client_keys", KEY, ("name",), _read(key, KEY))
+    yield from _save("client_keys", KEY, ("name",), read_columns(key, KEY))
     yield Query(engine.report_change, (KEYS_CHANGED,))
 
 
@@ -431,19 +400,6 @@ ONE_STATEMENT: Final = frozenset(
 """Operations that need no transaction around their only statement."""
 
 
-def _read(row: object, columns: tuple[str, ...]) -> tuple[Value, ...]:
-    values: tuple[Value, ...] = READERS[columns](row)
-    return values
-
-
 def _save(table: str, columns: Sequence[str], key: Sequence[str], values: Sequence[Value]) -> Steps[None]:
     changed = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
     yield from insert(table, columns, [values], f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changed}")
-
-
-def _select_latest(table: str, columns: Sequence[str], filters: Mapping[str, Value], limit: int) -> Query:
-    """The rows that match the filters which have a value, the largest ids first."""
-    chosen = {test: value for test, value in filters.items() if value is not None}
-    tests = " AND ".join(f"{test} ${number}" for number, test in enumerate(chosen, 1)) or "1 = 1"
-    sql = f"SELECT {', '.join(columns)} FROM {table} WHERE {tests} ORDER BY id DESC LIMIT ${len(chosen) + 1}"
-    return Query(sql, (*chosen.values(), limit))

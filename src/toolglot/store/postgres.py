@@ -25,7 +25,7 @@ from toolglot.core.errors import StoreError
 from toolglot.store.interface import TOPICS
 from toolglot.store.migrations import is_current, migrate
 from toolglot.store.operations import ONE_STATEMENT
-from toolglot.store.sql import Engine, Steps, clean
+from toolglot.store.sql import Engine, Steps, clean_all
 from toolglot.store.sql_store import SqlStore
 
 POOL_SIZE: Final = 5
@@ -262,7 +262,7 @@ async def _run_steps(connection: Connection, steps: Steps[Result]) -> Result:
     try:
         query = next(steps)
         while True:
-            query = steps.send(await connection.fetch(ENGINE.adapt(query.sql), *map(clean, query.values)))
+            query = steps.send(await connection.fetch(ENGINE.adapt(query.sql), *clean_all(query.values)))
     except StopIteration as stop:
         result: Result = stop.value
         return result

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 MAX_ROWS: Final = 256
 """Rows in one query; both engines limit the number of parameters."""
 
+PARAMETER: Final = re.compile(r"\$(\d+)")
 Value: TypeAlias = str | bytes | int | float | None
 Row: TypeAlias = Sequence[Any]
 Result = TypeVar("Result")
@@ -32,7 +35,8 @@ class Query(NamedTuple):
 Steps: TypeAlias = Generator[Query, Sequence[Row], Result]
 
 
-class Engine(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Engine:
     """The differences between the engines. What ``pattern`` finds in SQL is replaced, by nothing if there is no
     replacement."""
 
@@ -43,15 +47,22 @@ class Engine(NamedTuple):
     lock_schema: str
     report_change: str
     count_bytes: str
+    writes_alone: bool = False
+    """Whether nothing else writes during a transaction."""
+    has_plain_parameters: bool = False
+    """Whether parameters that are used once and in their order may be written as ``?``, which is faster to prepare."""
 
     def adapt(self, sql: str) -> str:
-        return _adapt(self.pattern, tuple(self.replacements.items()), sql)
+        return _adapt(self, sql)
 
 
 @lru_cache(maxsize=512)
-def _adapt(pattern: re.Pattern[str], replacements: tuple[tuple[str, str], ...], sql: str) -> str:
-    known = dict(replacements)
-    return pattern.sub(lambda found: known.get(found[0], ""), sql)
+def _adapt(engine: Engine, sql: str) -> str:
+    if engine.has_plain_parameters:
+        numbers = PARAMETER.findall(sql)
+        if numbers == [str(number) for number in range(1, len(numbers) + 1)]:
+            sql = PARAMETER.sub("?", sql)
+    return engine.pattern.sub(lambda found: engine.replacements.get(found[0], ""), sql)
 
 
 def clean(value: Value) -> Value:
@@ -59,6 +70,12 @@ def clean(value: Value) -> Value:
     if not isinstance(value, str) or (value.isascii() and "\0" not in value):
         return value
     return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def clean_all(values: Sequence[Value]) -> Sequence[Value]:
+    """The values as both engines can store them; all are looked at at once, because few have to be changed."""
+    texts = "".join([value for value in values if type(value) is str])
+    return values if texts.isascii() and "\0" not in texts else [clean(value) for value in values]
 
 
 def fill(count: int, first: int = 1) -> str:
@@ -103,3 +120,22 @@ def select_in(sql: str, values: Iterable[Value], ending: str = "", first: Sequen
 
 def make(kind: Callable[..., Made], columns: Sequence[str], row: Row) -> Made:
     return kind(**dict(zip(columns, row, strict=True)))
+
+
+def read_columns(row: object, columns: tuple[str, ...]) -> tuple[Value, ...]:
+    """The fields of a row in the order of its columns."""
+    values: tuple[Value, ...] = _find_reader(columns)(row)
+    return values
+
+
+@lru_cache(maxsize=64)
+def _find_reader(columns: tuple[str, ...]) -> attrgetter[Any]:
+    return attrgetter(*columns)
+
+
+def select_latest(table: str, columns: Sequence[str], filters: Mapping[str, Value], limit: int) -> Query:
+    """The rows that match the filters which have a value, the largest ids first."""
+    chosen = {test: value for test, value in filters.items() if value is not None}
+    tests = " AND ".join(f"{test} ${number}" for number, test in enumerate(chosen, 1)) or "1 = 1"
+    sql = f"SELECT {', '.join(columns)} FROM {table} WHERE {tests} ORDER BY id DESC LIMIT ${len(chosen) + 1}"
+    return Query(sql, (*chosen.values(), limit))

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from toolglot.core import offload
 from toolglot.core.errors import StoreError
-from toolglot.store import operations
+from toolglot.store import operations, record_operations
 from toolglot.store.interface import (
     ChainNode,
     Chat,
+    EndedTurns,
     FailureRow,
     FoundNode,
     KeptValue,
@@ -26,6 +27,7 @@ from toolglot.store.interface import (
     SessionRow,
 )
 from toolglot.store.operations import BATCH
+from toolglot.store.record_operations import PackedRecord
 from toolglot.store.sql import Engine, Steps
 
 LARGE_BODIES: Final = 1 << 14
@@ -62,20 +64,27 @@ class SqlStore(ABC):
         await self._write(operations.check)
 
     async def add_records(self, records: Sequence[RecordRow]) -> None:
+        await self._write(record_operations.add_records, self.engine, await self._pack(records))
+
+    async def add_turns(self, turns: EndedTurns) -> bool:
+        packed = await self._pack(turns.records)
+        return await self._write(operations.add_turns, self.engine, turns.claims, turns.sessions, turns.nodes, packed)
+
+    async def _pack(self, records: Sequence[RecordRow]) -> list[PackedRecord]:
         size = sum(len(body) for record in records for body in record.bodies.values())
-        await self._write(operations.add_records, await offload.run(size > LARGE_BODIES, operations.pack, records))
+        return await offload.run(size > LARGE_BODIES, record_operations.pack, records)
 
     async def list_records(self, owner: bytes | None, query: RecordQuery) -> list[RecordRow]:
-        return await self._read(operations.list_records, owner, query)
+        return await self._read(record_operations.list_records, owner, query)
 
     async def get_record(self, owner: bytes | None, record_id: str) -> RecordRow | None:
-        found = await self._read(operations.get_record, owner, record_id)
+        found = await self._read(record_operations.get_record, owner, record_id)
         if found is None:
             return None
         record, bodies = found
         try:
             large = sum(len(body) for _, body in bodies) > LARGE_BODIES
-            return replace(record, bodies=await offload.run(large, operations.unpack, bodies))
+            return replace(record, bodies=await offload.run(large, record_operations.unpack, bodies))
         except zlib.error:
             raise StoreError("the bodies of the record are damaged") from None
 

@@ -3,7 +3,8 @@
 Strategy. One thread writes, one reads, each with its own connection, so that nothing blocks the event loop. The
 writer puts the operations that wait into one transaction; if one of them fails, each gets a transaction of its own. In
 WAL mode reads do not wait for writes. A connection is opened on demand: after a failure, and if the file was replaced,
-the next operation opens it again.
+the next operation opens it again. The reader also looks whether the file has changed, so that the event loop is only
+woken up if it has.
 
 Durability. What is committed survives the end of the process at any point, ``kill -9`` included. With
 ``synchronous=NORMAL`` a power failure may undo the last transactions; it never damages the file.
@@ -30,7 +31,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from toolglot.core.errors import StoreError
 from toolglot.store.interface import TOPICS
 from toolglot.store.migrations import is_current, migrate
-from toolglot.store.sql import Engine, Query, Steps, clean
+from toolglot.store.sql import Engine, Query, Steps, clean_all
 from toolglot.store.sql_store import SqlStore
 
 BUSY_SECONDS: Final = 3.0
@@ -60,6 +61,8 @@ ENGINE: Final = Engine(
         SELECT (page_count - freelist_count) * page_size
         FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()
     """,
+    writes_alone=True,
+    has_plain_parameters=True,
 )
 REASONS: Final = {
     sqlite3.SQLITE_BUSY: "another process keeps it locked",
@@ -93,6 +96,10 @@ class _ConnectionThread:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._report: Callable[[], object] | None = None
+        self._version: object = None
+        """Changes when another connection changes the file; None if it is unknown."""
+        self._next_look = 0.0
         self._thread = threading.Thread(target=self._run, name=f"toolglot-store-{name}", daemon=True)
         self._thread.start()
 
@@ -106,18 +113,43 @@ class _ConnectionThread:
         self._jobs.put(None)
         self._thread.join()
 
+    def report_changes(self, report: Callable[[], object]) -> None:
+        """Call ``report``, in the thread, a moment after the file has changed, and if it cannot be read. Takes effect
+        with the next operation."""
+        self._report = report
+
     def _run(self) -> None:
         stopped = False
         while not stopped:
-            waiting = [self._jobs.get()]
+            waiting: list[_Job | None] = []
             with suppress(Empty):
+                waiting.append(self._jobs.get(timeout=self._wait_seconds()))
                 while len(waiting) < MAX_GROUP:
                     waiting.append(self._jobs.get_nowait())
             stopped = None in waiting
+            if not self._wait_seconds():
+                self._look_for_change()
             jobs = [job for job in waiting if job is not None and job.future.set_running_or_notify_cancel()]
             if jobs:
                 self._run_jobs(jobs)
         self._close()
+
+    def _wait_seconds(self) -> float | None:
+        """Seconds until the next look at the file; None if nobody wants to know."""
+        return None if self._report is None else max(0.0, self._next_look - time.monotonic())
+
+    def _look_for_change(self) -> None:
+        if self._report is None:
+            return
+        version: object = None
+        if self._connection is not None and self._file == _identify(self._path):
+            with suppress(sqlite3.Error):
+                version = self._connection.execute("PRAGMA data_version").fetchone()
+        if version is None or version != self._version:
+            self._version = version
+            with suppress(RuntimeError):  # the event loop is closed
+                self._report()
+        self._next_look = time.monotonic() + POLL_SECONDS
 
     def _run_jobs(self, jobs: list[_Job]) -> None:
         """Run jobs in one transaction; if that fails, each on its own."""
@@ -159,7 +191,7 @@ class _ConnectionThread:
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
-        self._connection = None
+        self._connection = self._version = None
 
 
 class SqliteStore(SqlStore):
@@ -172,28 +204,34 @@ class SqliteStore(SqlStore):
         super().__init__(now)
         self._path = path
         self._threads: tuple[_ConnectionThread, _ConnectionThread] | None = None
-        self._closed = asyncio.Event()
+        self._closed, self._changed = asyncio.Event(), asyncio.Event()
 
     async def open(self) -> None:
         await self.check()
 
     async def close(self) -> None:
         self._closed.set()
+        self._changed.set()
         threads, self._threads = self._threads, None
         for thread in threads or ():
             await asyncio.to_thread(thread.stop)
 
     async def watch(self, changed: Callable[[str], None]) -> None:
         seen: dict[str, int] = {}
+        report = partial(asyncio.get_running_loop().call_soon_threadsafe, self._changed.set)
         while not self._closed.is_set():
+            self._changed.clear()
+            limit: float | None = POLL_SECONDS
             with suppress(StoreError):
+                self._start()[1].report_changes(report)
                 versions = await self._read(_read_versions)
                 for topic in TOPICS:
                     if versions.get(topic, 0) != seen.get(topic):
                         changed(topic)
                 seen = dict.fromkeys(TOPICS, 0) | versions
+                limit = None
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._closed.wait(), POLL_SECONDS)
+                await asyncio.wait_for(self._changed.wait(), limit)
 
     async def prune(self, *, records_before: float, sessions_before: float, max_bytes: int) -> int:
         deleted = await super().prune(
@@ -274,8 +312,7 @@ def _run_steps(connection: sqlite3.Connection, steps: Steps[Result]) -> Result:
     try:
         query = next(steps)
         while True:
-            values = [clean(value) if isinstance(value, str) else value for value in query.values]
-            query = steps.send(connection.execute(ENGINE.adapt(query.sql), values).fetchall())
+            query = steps.send(connection.execute(ENGINE.adapt(query.sql), clean_all(query.values)).fetchall())
     except StopIteration as stop:
         result: Result = stop.value
         return result

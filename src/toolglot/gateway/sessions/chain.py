@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b, sha256
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
@@ -30,10 +31,6 @@ _ARGUMENTS: Final[TextCache[bytes]] = TextCache(1 << 20)
 """Hashes of arguments in their canonical form, by the hash of the text."""
 VERSION: Final = b"1"
 """Part of every hash: a change of the canonical form makes earlier hashes unknown instead of wrong."""
-
-
-class Hash(Protocol):
-    def update(self, data: bytes, /) -> None: ...
 
 
 class Chain(Struct, frozen=True, kw_only=True):
@@ -67,10 +64,7 @@ def split_context(messages: Sequence[Message]) -> tuple[Sequence[Message], Seque
 
 def make_chain(dialog: Iterable[Message], secret: bytes, *scope: str) -> Chain:
     """Hash a dialog. ``scope`` narrows it: dialogs of different scopes never have the same keys."""
-    first = _new_hash(secret)
-    for text in (VERSION, *map(_encode, scope)):
-        _add(first, text)
-    keys, answers = [first.digest()], {}
+    keys, answers = [_start_chain(secret, scope)], {}
     calls: dict[str, str] = {}
     for at, message in enumerate(dialog):
         digest = _hash_message(message, calls)
@@ -81,12 +75,16 @@ def make_chain(dialog: Iterable[Message], secret: bytes, *scope: str) -> Chain:
     return Chain(keys=tuple(keys), answers=answers)
 
 
+@lru_cache(maxsize=256)
+def _start_chain(secret: bytes, scope: tuple[str, ...]) -> bytes:
+    """The key of an empty dialog; cached because a client uses the same one for all its requests."""
+    fields = b"".join(map(_frame, (VERSION, *map(_encode, scope))))
+    return blake2b(fields, digest_size=HASH_BYTES, key=secret).digest()
+
+
 def hash_texts(*texts: str) -> bytes:
     """An unkeyed hash of texts that only have to be compared."""
-    made = sha256()
-    for text in texts:
-        _add(made, _encode(text))
-    return made.digest()[:HASH_BYTES]
+    return sha256(b"".join([_frame(_encode(text)) for text in texts])).digest()[:HASH_BYTES]
 
 
 # -- canonical form ----------------------------------------------------------------------------------------------------
@@ -94,12 +92,12 @@ def hash_texts(*texts: str) -> bytes:
 
 def _hash_message(message: Message, calls: Mapping[str, str]) -> bytes:
     """The hash of a message; ``calls`` names the earlier calls by their ids."""
-    made = sha256()
-    _add(made, message.role.encode())
-    _add(made, _encode(_canonical_text(message.role, message.text)))
+    role, text = message.role.encode(), _encode(_canonical_text(message.role, message.text))
+    made = sha256(b"%b%d:" % (_frame(role), len(text)))
+    made.update(text)  # not joined with the rest: it may be large
     for part in message.parts:
-        for field in _canonical_part(part, calls):
-            _add(made, field)
+        if type(part) is not Text:
+            made.update(b"".join(map(_frame, _canonical_part(part, calls))))
     return made.digest()
 
 
@@ -165,10 +163,6 @@ def _canonical_number(text: str) -> float | int:
 # -- hashing -----------------------------------------------------------------------------------------------------------
 
 
-def _new_hash(key: bytes) -> blake2b:
-    return blake2b(digest_size=HASH_BYTES, key=key)
-
-
 def _join(key: bytes, digest: bytes) -> bytes:
     return blake2b(digest, digest_size=HASH_BYTES, key=key).digest()
 
@@ -177,10 +171,9 @@ def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _add(made: Hash, text: bytes) -> None:
-    """Add a field with its length, so that fields cannot run into each other."""
-    made.update(b"%d:" % len(text))
-    made.update(text)
+def _frame(text: bytes) -> bytes:
+    """A field with its length, so that fields cannot run into each other."""
+    return b"%d:%b" % (len(text), text)
 
 
 def make_chain_secret(settings: Settings) -> bytes:

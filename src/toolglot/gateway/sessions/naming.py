@@ -9,25 +9,34 @@ A request that repeats an earlier one exactly starts a session of its own, unles
 retry. What a client edits or compacts so that no prefix remains is a new session.
 
 Requests that have ended are named many at a time: one query finds what the store knows of all of them, and one write
-adds what is new. Only to claim a node takes a call of its own.
+makes the claims and adds what is new. If another process was faster with a claim, nothing is added, and the requests
+are named again. The query asks for the end of each request and for the position before its last answer, which is where
+an agent was; for earlier positions only if there is nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolglot.core import offload
 from toolglot.gateway.sessions.chain import HASH_BYTES
 from toolglot.gateway.sessions.turns import SessionTurn
-from toolglot.store.interface import ChainNode, SessionRow, Store
+from toolglot.store.interface import ChainNode, EndedTurns, NodeClaim, RecordRow, SessionRow, Store
 
 UNANSWERED = bytes(HASH_BYTES)
 """The answer of a node whose request failed."""
 NEWEST: Final = 16
 """How many nodes with the same key are compared."""
+FIRST_KEYS: Final = 2
+"""How many keys of each request are looked up first."""
+INLINE: Final = 64
+"""Requests that are named on the event loop; more, in a thread."""
+_Identity: TypeAlias = tuple[bytes, str, str, str]
 
 
 class EndedTurn(Struct, frozen=True, kw_only=True):
@@ -38,92 +47,136 @@ class EndedTurn(Struct, frozen=True, kw_only=True):
     failed: bool
 
 
-async def name_sessions(ended: Sequence[EndedTurn], store: Store, new_id: Callable[[], str]) -> list[str]:
-    """The ids of the sessions of requests in the order in which they ended; a new session where there is none. Raises:
+class NamedTurns(Struct, frozen=True, kw_only=True):
+    """The ids of the sessions of requests, in their order, and what is to be written for that."""
+
+    names: list[str]
+    claims: list[NodeClaim]
+    sessions: list[SessionRow]
+    nodes: list[ChainNode]
+
+    def add_records(self, records: Sequence[RecordRow]) -> EndedTurns:
+        return EndedTurns(claims=self.claims, sessions=self.sessions, nodes=self.nodes, records=records)
+
+
+async def find_names(ended: Sequence[EndedTurn], store: Store, new_id: Callable[[], str]) -> NamedTurns:
+    """Find the sessions of requests in the order in which they ended; a new session where there is none. Raises:
     StoreError."""
-    nodes = _KnownNodes(store)
-    await nodes.load([key for one in ended for key in _find_answers(one.turn)])
-    names: list[str] = []
-    for one in ended:
-        known = await nodes.find_session(one.turn)
-        session = known or new_id()
-        node = ChainNode(key=one.turn.chain.end, session=session, answer=UNANSWERED if one.failed else b"")
-        nodes.add(node, None if known else make_session(one.turn, session, one.time))
-        names.append(session)
-    await nodes.write()
-    return names
+    answers = [_find_answers(one.turn) for one in ended]
+    first = [list(islice(each, FIRST_KEYS)) for each in answers]
+    known = _KnownNodes(store)
+    await known.load(key for keys in first for key in keys)
+    await known.load(key for keys, each in zip(first, answers, strict=True) if known.has_none(keys) for key in each)
+    while True:
+        naming = _Naming(known.nodes)
+        named = await offload.run(len(ended) > INLINE, naming.name, ended, answers, new_id)
+        if named is not None:
+            return named
+        await known.load(naming.missing)
 
 
 async def find_session(turn: SessionTurn, store: Store) -> str:
     """The session that a request continues or retries; empty if there is none. Raises: StoreError."""
-    nodes = _KnownNodes(store)
-    await nodes.load(list(_find_answers(turn)))
-    return await nodes.find_session(turn)
+    answers = _find_answers(turn)
+    while True:
+        known = _KnownNodes(store)
+        await known.load(answers)
+        naming = _Naming(known.nodes)
+        session = naming.find_session(answers)
+        if all([await store.claim_node(claim.node, claim.answer) for claim in naming.claims]):
+            return session
 
 
 def _find_answers(turn: SessionTurn) -> dict[bytes, bytes]:
     """The keys of the nodes that a request may continue, the longest prefix first, and the answer after each."""
-    chain, end = turn.chain, turn.chain.end
-    answers = {chain.keys[at]: digest for at, digest in reversed(list(chain.answers.items()))}
-    return {end: answers.get(end, UNANSWERED)} | answers
+    chain = turn.chain
+    earlier = {chain.keys[at]: digest for at, digest in reversed(list(chain.answers.items()))} if chain.answers else {}
+    return {chain.end: UNANSWERED} | earlier
 
 
 class _KnownNodes:
-    """What the store knows of some requests, and what they add to it."""
+    """What the store knows: nodes by key, newest first; an empty list if there is none."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.nodes: dict[bytes, list[ChainNode]] = {}
-        """By key, newest first."""
+
+    async def load(self, keys: Iterable[bytes]) -> None:
+        new = [key for key in dict.fromkeys(keys) if key not in self.nodes]
+        found = await self.store.find_nodes(new) if new else ()
+        self.nodes |= {key: [] for key in new}
+        for one in found:
+            self.nodes[one.node.key].append(one.node)
+
+    def has_none(self, keys: Iterable[bytes]) -> bool:
+        return not any(map(self.nodes.get, keys))
+
+
+class _Naming:
+    """Names requests one after the other, as if each had been written before the next one. ``known`` is not changed."""
+
+    def __init__(self, known: Mapping[bytes, list[ChainNode]]) -> None:
+        self.known = known
+        self.changed: dict[bytes, list[ChainNode]] = {}
+        self.missing: list[bytes] = []
+        """Keys that the store has to be asked for."""
+        self.claims: list[NodeClaim] = []
         self.new_sessions: list[SessionRow] = []
-        self.new_nodes: list[ChainNode] = []
+        self.new_nodes: dict[_Identity, ChainNode] = {}
 
-    async def load(self, keys: Sequence[bytes]) -> None:
-        for found in await self.store.find_nodes(keys):
-            self.nodes.setdefault(found.node.key, []).append(found.node)
+    def name(
+        self, ended: Sequence[EndedTurn], answers: Sequence[Mapping[bytes, bytes]], new_id: Callable[[], str]
+    ) -> NamedTurns | None:
+        """Name requests; None if keys are missing."""
+        names: list[str] = []
+        for one, each in zip(ended, answers, strict=True):
+            known = self.find_session(each)
+            if self.missing:
+                return None
+            session = known or new_id()
+            node = ChainNode(key=one.turn.chain.end, session=session, answer=UNANSWERED if one.failed else b"")
+            if not known:
+                self.new_sessions.append(make_session(one.turn, session, one.time))
+            self.new_nodes[_identity(node)] = node
+            self._put(node)
+            names.append(session)
+        nodes = list(self.new_nodes.values())
+        return NamedTurns(names=names, claims=self.claims, sessions=self.new_sessions, nodes=nodes)
 
-    async def find_session(self, turn: SessionTurn) -> str:
-        for key, answer in _find_answers(turn).items():
-            for node in self.nodes.get(key, ()):
-                if await self._belongs(node, answer):
+    def find_session(self, answers: Mapping[bytes, bytes]) -> str:
+        for key, answer in answers.items():
+            nodes = self.changed.get(key) or self.known.get(key)
+            if nodes is None:
+                self.missing = [key for key in answers if key not in self.known]
+                return ""
+            for node in nodes:
+                if self._belongs(node, answer):
                     return node.session
         return ""
 
-    async def _belongs(self, node: ChainNode, answer: bytes) -> bool:
+    def _belongs(self, node: ChainNode, answer: bytes) -> bool:
         """Whether the request continues this node. An unclaimed node is claimed, unless the request only repeats it."""
         if node.answer == answer:
             return True
         if node.answer or node.chat or answer == UNANSWERED:
             return False
-        await self.write()  # the node may be one of the new ones
-        claimed = await self.store.claim_node(node, answer)
-        if claimed:
-            self._put(replace(node, answer=answer))
-        return claimed
-
-    def add(self, node: ChainNode, session: SessionRow | None) -> None:
-        """Add the node of a request, and its session if that is new."""
-        if session is not None:
-            self.new_sessions.append(session)
-        self.new_nodes.append(node)
-        self._put(node)
+        claimed, identity = replace(node, answer=answer), _identity(node)
+        if identity in self.new_nodes:  # nobody else knows it yet
+            self.new_nodes[identity] = claimed
+        else:
+            self.claims.append(NodeClaim(node=node, answer=answer))
+        self._put(claimed)
+        return True
 
     def _put(self, node: ChainNode) -> None:
         """A node that exists gets the new answer and stays in its place."""
-        others = self.nodes.get(node.key, [])
+        others = self.changed.get(node.key) or self.known.get(node.key, [])
         same = [at for at, one in enumerate(others) if _identity(one) == _identity(node)]
         at = same[0] if same else 0
-        self.nodes[node.key] = [*others[:at], node, *others[at + len(same) :]][:NEWEST]
-
-    async def write(self) -> None:
-        """Write what is new."""
-        sessions, nodes = self.new_sessions, self.new_nodes
-        self.new_sessions, self.new_nodes = [], []
-        if nodes:
-            await self.store.add_sessions(sessions, nodes)
+        self.changed[node.key] = [*others[:at], node, *others[at + len(same) :]][:NEWEST]
 
 
-def _identity(node: ChainNode) -> tuple[bytes, str, str, str]:
+def _identity(node: ChainNode) -> _Identity:
     return node.key, node.session, node.chat, node.message
 
 

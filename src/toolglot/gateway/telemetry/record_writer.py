@@ -1,7 +1,8 @@
 """Writes the records of requests to the store, in the background.
 
 *Strategy.* At its end a request appends its record to a bounded queue and waits for nothing. One task takes what has
-gathered and writes it in one transaction; in a thread it first encodes the records and redacts bodies. A store that
+gathered, finds the sessions it belongs to and writes all of it in one transaction; in a thread it first encodes the
+records and redacts bodies. A store that
 fails is tried again after growing pauses; when the queue is full, records are dropped and counted. The same task opens
 the store, checks it while there is nothing to write, and deletes what is too old.
 """
@@ -28,13 +29,13 @@ from toolglot.config.store_settings import BODIES_ALL, BODIES_OFF
 from toolglot.core import offload
 from toolglot.core.errors import StoreError
 from toolglot.core.redaction import mask, redact, redact_document, redact_stream
-from toolglot.gateway.sessions.naming import EndedTurn, make_session_id, name_sessions
+from toolglot.gateway.sessions.naming import EndedTurn, NamedTurns, find_names, make_session_id
 from toolglot.gateway.sessions.turns import SessionTurn
 from toolglot.gateway.telemetry.metrics import Metrics
 from toolglot.gateway.telemetry.record import Record
 from toolglot.gateway.telemetry.recorder import BODY_LENGTH, RequestRecorder
 from toolglot.gateway.telemetry.trace import Trace
-from toolglot.store.interface import OK, RecordRow, Store, TurnCounts
+from toolglot.store.interface import OK, EndedTurns, RecordRow, Store, TurnCounts
 
 RECORD_ID: Final = re.compile("rec_[0-9a-f]{30}")
 QUEUE_RECORDS: Final = 10_000
@@ -42,8 +43,6 @@ QUEUE_BYTES: Final = 64 << 20
 """Bytes of bodies in the queue."""
 BATCH: Final = 500
 BATCH_BYTES: Final = 8 << 20
-NAMED_AT_ONCE: Final = 64
-"""Records whose sessions are looked up in one query."""
 GATHER_SECONDS: Final = 0.5
 """Seconds for which records gather before they are written."""
 CALL_SECONDS: Final = 10.0
@@ -74,6 +73,7 @@ WRITE_FAILED: Final = "write_failed"
 SHUTDOWN: Final = "shutdown"
 DROP_REASONS: Final = (QUEUE_FULL, UNAUTHENTICATED, WRITE_FAILED, SHUTDOWN)
 
+NO_NAMES: Final = NamedTurns(names=[], claims=[], sessions=[], nodes=[])
 LOG = logging.getLogger("toolglot.store")
 T = TypeVar("T")
 
@@ -90,6 +90,19 @@ class QueuedRecord(msgspec.Struct, frozen=True):
     size: int
     turn: SessionTurn | None = None
     trace: Trace | None = None
+
+
+class Batch(msgspec.Struct):
+    """Records that are being written. ``turns`` is what is written for those in ``queued``; if that fails, ``alone``
+    are the records that are still to be written one by one."""
+
+    queued: Sequence[QueuedRecord]
+    turns: EndedTurns
+    alone: list[RecordRow] | None = None
+
+    @property
+    def left(self) -> int:
+        return len(self.queued) if self.alone is None else len(self.alone)
 
 
 class RecordWriter:
@@ -110,10 +123,11 @@ class RecordWriter:
         self.body_limit = settings.max_body_bytes + MARGIN
         self._settings = settings
         self._secrets = (*secrets, *settings.url.secrets)
+        self._known = list_spellings(self._secrets)
         self._now = now
         self._queue: deque[QueuedRecord] = deque()
         self._queued_bytes = 0
-        self._batch: list[RecordRow] = []
+        self._batch: Batch | None = None
         self._last_id = 0
         self._tokens: list[str] = []
         self._added = self._settled = 0
@@ -220,7 +234,7 @@ class RecordWriter:
             await asyncio.wait_for(self.store.close(), CALL_SECONDS)
 
     async def _run(self) -> None:
-        while not self._closing.is_set() or self._queue or self._batch:
+        while not self._closing.is_set() or self._queue or self._batch is not None:
             try:
                 await self._work()
             except StoreError as error:
@@ -236,11 +250,12 @@ class RecordWriter:
         if not self._is_open:
             await call_store(self.store.open(), OPEN_SECONDS)
             self._is_open = True
-        elif self._batch or await self._gather():
-            await self._write()
+        elif self._batch is not None or await self._gather():
+            assert self._batch is not None
+            await self._write(self._batch)
         else:
             await call_store(self.store.check())
-        if not self._batch and self._now() >= self._next_prune:
+        if self._batch is None and self._now() >= self._next_prune:
             self._next_prune = self._now() + PRUNE_SECONDS
             await self._prune()
 
@@ -262,48 +277,59 @@ class RecordWriter:
         if not taken:
             return False
         try:
-            taken = await self._name_sessions(taken)
+            self._batch = await self._make_batch(taken)
         except StoreError:
             self._queue.extendleft(reversed(taken))
             raise
         self._queued_bytes -= size
         self._queue_length.total -= len(taken)
-        self._batch = await offload.run(bool(size) or len(taken) > INLINE, self._make_rows, taken)
         return True
 
-    async def _name_sessions(self, queued: Sequence[QueuedRecord]) -> list[QueuedRecord]:
-        """The records with the sessions that they belong to. Raises: StoreError."""
-        named: list[QueuedRecord] = []
-        for start in range(0, len(queued), NAMED_AT_ONCE):
-            part = queued[start : start + NAMED_AT_ONCE]
-            ended = [
-                EndedTurn(turn=one.turn, time=one.time, failed=one.record.outcome != OK)
-                for one in part
-                if one.turn is not None
-            ]
-            names = iter(await call_store(name_sessions(ended, self.store, self._new_session_id)) if ended else ())
-            named += [one if one.turn is None else _join_session(one, next(names)) for one in part]
-        return named
+    async def _make_batch(self, queued: Sequence[QueuedRecord]) -> Batch:
+        """Find the sessions that records belong to, and make their rows. Raises: StoreError."""
+        ended = [
+            EndedTurn(turn=one.turn, time=one.time, failed=one.record.outcome != OK)
+            for one in queued
+            if one.turn is not None
+        ]
+        named = await call_store(find_names(ended, self.store, self._new_session_id)) if ended else NO_NAMES
+        large = len(queued) > INLINE or any(one.bodies for one in queued)
+        rows = await offload.run(large, self._make_rows, queued, named.names)
+        return Batch(queued, named.add_records(rows))
 
-    async def _write(self) -> None:
+    async def _write(self, batch: Batch) -> None:
         """Write the batch. Raises: StoreError if the store is unavailable; then the batch is kept.
 
         If only the batch fails, its records are written one by one, and those that cannot be written are dropped.
         """
+        if batch.alone is None:
+            try:
+                while not await call_store(self.store.add_turns(batch.turns)):
+                    again = await self._make_batch(batch.queued)  # another process continues the same request
+                    batch.turns = again.turns
+            except StoreError:
+                await call_store(self.store.check())
+                batch.alone = await self._start_alone(batch)
+            else:
+                self._settled += batch.left
+        while batch.alone:
+            try:
+                await call_store(self.store.add_records(batch.alone[:1]))
+            except StoreError:
+                await call_store(self.store.check())
+                self._drop(WRITE_FAILED)
+            del batch.alone[0]
+            self._settled += 1
+        self._batch = None
+
+    async def _start_alone(self, batch: Batch) -> list[RecordRow]:
+        """Add the sessions of a batch that cannot be written as a whole. Returns its records. Raises: StoreError if the
+        store is unavailable."""
         try:
-            await call_store(self.store.add_records(self._batch))
+            await call_store(self.store.add_turns(msgspec.structs.replace(batch.turns, records=())))
         except StoreError:
-            await call_store(self.store.check())
-            while self._batch:
-                try:
-                    await call_store(self.store.add_records(self._batch[:1]))
-                except StoreError:
-                    await call_store(self.store.check())
-                    self._drop(WRITE_FAILED)
-                del self._batch[0]
-                self._settled += 1
-        self._settled += len(self._batch)
-        self._batch = []
+            await call_store(self.store.check())  # the records are worth more than their sessions
+        return list(batch.turns.records)
 
     async def _prune(self) -> None:
         settings, now = self._settings, self._now()
@@ -344,13 +370,17 @@ class RecordWriter:
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
-    def _make_rows(self, queued: Sequence[QueuedRecord]) -> list[RecordRow]:
-        return [self._make_row(one) for one in queued]
+    def _make_rows(self, queued: Sequence[QueuedRecord], names: Iterable[str]) -> list[RecordRow]:
+        """The rows of records; ``names`` are the sessions of those that had none."""
+        left = iter(names)
+        return [self._make_row(one, one.record.session if one.turn is None else next(left)) for one in queued]
 
-    def _make_row(self, queued: QueuedRecord) -> RecordRow:
-        record = queued.record
-        known = [text for text in (*self._secrets, queued.key) if len(text) >= SECRET_LENGTH]
-        known += [escaped for text in known if (escaped := json.dumps(text)[1:-1]) != text]
+    def _make_row(self, queued: QueuedRecord, session: str) -> RecordRow:
+        record, known = queued.record, self._known
+        if len(queued.key) >= SECRET_LENGTH:
+            known = (*known, *list_spellings((queued.key,)))
+        if session != record.session:
+            record = msgspec.structs.replace(record, session=session)
         bodies = {kind: self._redact_body(kind, data, record, known) for kind, data in queued.bodies.items()}
         return RecordRow(
             id=queued.id,
@@ -382,9 +412,10 @@ class RecordWriter:
         return shortened.decode("utf-8", "ignore").encode()
 
 
-def _join_session(queued: QueuedRecord, session: str) -> QueuedRecord:
-    record = msgspec.structs.replace(queued.record, session=session)
-    return msgspec.structs.replace(queued, record=record, turn=None)
+def list_spellings(secrets: Iterable[str]) -> tuple[str, ...]:
+    """Secrets, as they are and as JSON writes them; without those that are so short that they may be any text."""
+    known = [text for text in secrets if len(text) >= SECRET_LENGTH]
+    return (*known, *[escaped for text in known if (escaped := json.dumps(text)[1:-1]) != text])
 
 
 def has_problem(record: Record) -> bool:
