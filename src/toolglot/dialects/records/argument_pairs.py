@@ -93,7 +93,9 @@ DIALECTS = (
         "<ifm|arg_value>Oslo</ifm|arg_value>\n</ifm|tool_call>\n</ifm|tool_calls>",
         wrap=(
             # the arguments as JSON
-            Wrap(("<ifm|tool_calls> <ifm|tool_call>{before_json}", "<ifm|tool_call>{before_json}"), ("</ifm|tool_call>",)),
+            Wrap(
+                ("<ifm|tool_calls> <ifm|tool_call>{before_json}", "<ifm|tool_call>{before_json}"), ("</ifm|tool_call>",)
+            ),
             Wrap(("<ifm|tool_calls>",), ("</ifm|tool_calls>",)),
         ),
         also=(OBJECT,),
@@ -144,7 +146,9 @@ DIALECTS = (
     ),
     Dialect(
         "hy4",
-        CallSyntax(("<tool_call{suffix}> {name}{before_pair_key}",), PAIRS, ("</tool_call{suffix}>",), Position.WRAPPED),
+        CallSyntax(
+            ("<tool_call{suffix}> {name}{before_pair_key}",), PAIRS, ("</tool_call{suffix}>",), Position.WRAPPED
+        ),
         sample="<tool_calls:opensource>\n<tool_call:opensource>get_weather"
         "<arg_key:opensource>city</arg_key:opensource><arg_value:opensource>Oslo</arg_value:opensource>"
         "</tool_call:opensource>\n</tool_calls:opensource>",

@@ -17,6 +17,10 @@ DEEPSEEK = Wrap(("<{bar}tool{gap}calls{gap}begin{bar}>",), ("<{bar}tool{gap}call
 BEGIN = "<{bar}tool{gap}call{gap}begin{bar}>"
 END = "<{bar}tool{gap}call{gap}end{bar}>"
 SEP = "<{bar}tool{gap}sep{bar}>"
+PLAMO = (
+    "<|plamo:begin_tool_request:plamo|> <|plamo:begin_tool_name:plamo|> {name} <|plamo:end_tool_name:plamo|> "
+    "<|plamo:begin_tool_arguments:plamo|>"
+)
 
 DIALECTS = (
     Dialect(
@@ -104,12 +108,7 @@ DIALECTS = (
     Dialect(
         "plamo3",
         CallSyntax(
-            (
-                "<|plamo:begin_tool_request:plamo|> <|plamo:begin_tool_name:plamo|> {name} <|plamo:end_tool_name:plamo|> "
-                "<|plamo:begin_tool_arguments:plamo|> <|plamo:constrain|> json <|plamo:msg|>",
-                "<|plamo:begin_tool_request:plamo|> <|plamo:begin_tool_name:plamo|> {name} <|plamo:end_tool_name:plamo|> "
-                "<|plamo:begin_tool_arguments:plamo|>",
-            ),
+            (f"{PLAMO} <|plamo:constrain|> json <|plamo:msg|>", PLAMO),
             NamedCall(),
             ("<|plamo:end_tool_arguments:plamo|> <|plamo:end_tool_request:plamo|>",),
         ),
