@@ -114,6 +114,18 @@ def _list_readings(text: str, shape: SchemaType) -> Iterator[Reading]:
         for value, repairs in chain(_read_as_written(inside, shape), _read_as_item(inside, shape)):
             yield value, ("unquoted_value", *repairs)
     yield from _read_as_item(text, shape)
+    if '\\"' in text and _opens_json(text) and not _CONTAINERS.isdisjoint(shape.kinds):
+        inside = _unescape(text)
+        yield from ((value, ("double_encoded", *repairs)) for value, repairs in _read_as_written(inside, shape))
+
+
+def _unescape(text: str) -> str:
+    """The text that was written like the inside of a JSON string; "" if it is none."""
+    try:
+        inside = json.loads(f'"{text.strip()}"', strict=False)
+    except ValueError:
+        return ""
+    return inside if isinstance(inside, str) else ""
 
 
 def _read_as_written(text: str, shape: SchemaType) -> Iterator[Reading]:

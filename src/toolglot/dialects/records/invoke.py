@@ -97,7 +97,7 @@ DIALECTS = (
         DSML,
         sample='<｜DSML｜tool_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
         'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
-        wrap=wrap_dsml("tool_calls", "tool_use"),
+        wrap=wrap_dsml("tool_calls", "tool_use", "toolcall"),
         also=DAMAGED_DSML,
         between="\n",
         teach=ToolPromptStyle(open="### Available Tool Schemas\n", close=""),
