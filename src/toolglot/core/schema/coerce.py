@@ -249,13 +249,16 @@ class _Coercion:
         return typed
 
     def fit_untyped(self, value: Value, shape: SchemaType, where: str, depth: int) -> Typed:
-        """Coerce nested elements without a declared type."""
+        """Coerce nested elements without a declared type; those that are all called ``item`` are a list."""
+        if isinstance(value, dict) and value.keys() == {"item"}:
+            items = value["item"]
+            value = items if isinstance(items, list) else [items]
         if isinstance(value, dict) and depth <= MAX_DEPTH:
             members = {name: self.fit(part, shape, where, depth + 1) for name, part in value.items()}
             return _assemble({name: part.value for name, part in members.items()}, members.values(), ())
         if isinstance(value, list) and depth <= MAX_DEPTH:
-            items = [self.fit(part, shape, where, depth + 1) for part in value]
-            return _assemble([item.value for item in items], items, ())
+            parts = [self.fit(part, shape, where, depth + 1) for part in value]
+            return _assemble([part.value for part in parts], parts, ())
         if not isinstance(value, str):
             return Typed(value)
         text = str.__str__(value)
