@@ -159,6 +159,9 @@ class EventBuffer:
             self.events.append(CallArguments(channel, joined))
 
 
+_SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
+
+
 class VisibleText:
     """The text of an answer that was emitted so far: its end, which may introduce a call, and more of it for the end.
 
@@ -186,6 +189,10 @@ class VisibleText:
         if self._pieces:
             self._join()
         self._tail = text
+
+    @property
+    def ends_sentence(self) -> bool:
+        return self.tail.rstrip()[-1:] in _SENTENCE_ENDS
 
     def keep(self, text: str) -> None:
         """Add text that was taken for calls before; it introduces nothing."""

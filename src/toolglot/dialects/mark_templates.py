@@ -156,6 +156,8 @@ SLOTS: dict[str, Node] = {
     "snake": sequence(chars("[A-Za-z]", 1, 32), literal("_"), chars("[A-Za-z_]", 1, 64)),
     "command": chars(r"[^\n`]", 1, 400),
     "type": chars(r"[\w]", 1, 32),
+    # the type of the items, after that of a list
+    "brackets": optional(sequence(literal("["), chars(r"[^\[\]<>\n]", 0, 64), literal("]"))),
     "index": chars(r"\d", 1, 8),
     "number": optional(sequence(chars(" ", 0, 1), chars(r"\d", 1, 8))),
     "q": chars("[\"']", 0, 1),
@@ -217,6 +219,11 @@ SLOTS: dict[str, Node] = {
     ),
     "before_parenthesis": Node(r"(?=\s?\()", r"\s?\Z"),
     "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
+    # the key of a pair, with or without a suffix, or the end of a call that has none
+    "before_pair_key": Node(
+        r"(?=\s*(?:<arg_key[:>]|</tool_call[:>]))",
+        rf"\s*(?:{literal('<arg_key').prefix}|{literal('</tool_call').prefix})",
+    ),
     "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
     "before_dsml": Node(r"(?=\s*<\s*[|｜‖]{1,2}\s*DSML)", r"\s*(?:<\s*(?:[|｜‖]{1,2}\s*(?:D(?:S(?:M)?)?)?)?)?\Z"),
     "before_turn": lookahead(_TURN),

@@ -239,7 +239,9 @@ def _headers(spec: Dialect) -> Iterator[str]:
 def _has_chat_template_mark(header: str) -> bool:
     """Whether the header begins with ordinary text and is a mark only through a chat-template mark inside it, which is
     escaped anyway."""
-    return header[0] not in "<[" and any(mark in header for mark in ("<|", "[ARGS]", "{before_arg_key}"))
+    return header[0] not in "<[" and any(
+        mark in header for mark in ("<|", "[ARGS]", "[TOOL_CALLS]", "{before_arg_key}")
+    )
 
 
 def _closers(spec: Dialect) -> Iterator[str]:

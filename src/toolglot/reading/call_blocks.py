@@ -375,6 +375,8 @@ class CallBlockReader:
         if chosen.dialect.commitment is Commitment.ALONE and not block.require_alone():
             return None
         block.header_start = source.offset + source.pos
+        # a call on a line of its own behind its wrapper is not part of a sentence
+        block.at_line = block.at_line or "\n" in source.since(block.start, block.header_start)
         block.dialect = chosen.dialect.name
         block.headers = chosen.syntax.header
         block.confidence = self._confidence_of(chosen)

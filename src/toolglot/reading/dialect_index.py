@@ -43,8 +43,20 @@ _ANYTHING = re.compile(r"(?=\S)")
 _NEAR, _FAR = 2, 4
 """How many characters after the first one are checked to rule out a mark."""
 
-STRAY_THINKING = Mark("</think{ing}>{before_break}", "</think{ing}>{before_mark}", named=False)
-"""The end of thinking that began in the prompt: at the end of its line, or right before a mark."""
+STRAY_THINKING = Mark(
+    "</think{ing}>{before_break}",
+    "</think{ing}>{before_mark}",
+    "<|END_THINKING|>",
+    "[/THINK]",
+    "</seed:think>",
+    "</mm:think>",
+    "</ifm|think>",
+    "<|inner_suffix|>",
+    "<|plamo:end_think:plamo|>",
+    named=False,
+)
+"""The end of thinking that began in the prompt. One that text may contain counts at the end of its line, or right
+before a mark."""
 
 BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}", "[{before_pair}")
 """Headers of calls that are nothing but JSON; such text is an example as often as a call."""

@@ -238,9 +238,9 @@ class StateMachine:
                     break
         self.line_start = False
 
-    def separate_messages(self, region: Region) -> None:
+    def separate_messages(self, channel: Channel = Channel.TEXT) -> None:
         """Keep the texts outside and inside a message apart if only marks are between them."""
-        if region.channel is not Channel.REASONING and self.shown.tail and not self.shown.tail[-1].isspace():
+        if channel is not Channel.REASONING and self.shown.tail and not self.shown.tail[-1].isspace():
             self.buffer.end_message()
 
     # -- marks ---------------------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ class StateMachine:
         found = (yield from source.match(mark(region.close))) if region.close else None
         if found is None:
             return False
-        self.separate_messages(region)
+        self.separate_messages(region.channel)
         self.deferred.close(found[0])
         self.region, self.thinking = None, False
         self.code.clear()
@@ -290,6 +290,7 @@ class StateMachine:
             return False
         self.source.pos += len(found[0])
         self.buffer.skip_mark(found[0])
+        self.separate_messages()
         self.line_start = True
         return True
 
@@ -394,7 +395,7 @@ class StateMachine:
             source.pos += size
         if self.deferred:
             self.deferred.discard()
-        self.separate_messages(region)
+        self.separate_messages(region.channel)
         self.buffer.skip_mark(opened := source.text[source.pos - size : source.pos], self.blocks.is_aside(opened))
         self.region, self.thinking = region, region.channel is Channel.REASONING
         self.line_start = True
@@ -431,9 +432,9 @@ class StateMachine:
         last = bare or (header in AMBIGUOUS and self.shown.tail != "")
         if self.deferred.blocks and self.deferred.is_superseded(self.thinking):
             self.deferred.discard()
-        start, after_call = source.offset + source.pos, self.after_call
-        self.is_example = False
-        block = self.blocks.begin(wrap, partial(self.must_defer, wrap, header), self.line_start, self.is_introduced)
+        start, after_call, self.is_example = source.offset + source.pos, self.after_call, False
+        apart = self.line_start or self.shown.ends_sentence
+        block = self.blocks.begin(wrap, partial(self.must_defer, wrap, header), apart, self.is_introduced)
         taken = yield from self.blocks.read(block, wrap, header)
         if not self.blocks.end(block, taken):
             return (yield from self.fail_block(block, wrap, header, start))

@@ -114,6 +114,18 @@ def _list_readings(text: str, shape: SchemaType) -> Iterator[Reading]:
         for value, repairs in chain(_read_as_written(inside, shape), _read_as_item(inside, shape)):
             yield value, ("unquoted_value", *repairs)
     yield from _read_as_item(text, shape)
+    if '\\"' in text and _opens_json(text) and not _CONTAINERS.isdisjoint(shape.kinds):
+        inside = _unescape(text)
+        yield from ((value, ("double_encoded", *repairs)) for value, repairs in _read_as_written(inside, shape))
+
+
+def _unescape(text: str) -> str:
+    """The text that was written like the inside of a JSON string; "" if it is none."""
+    try:
+        inside = json.loads(f'"{text.strip()}"', strict=False)
+    except ValueError:
+        return ""
+    return inside if isinstance(inside, str) else ""
 
 
 def _read_as_written(text: str, shape: SchemaType) -> Iterator[Reading]:
@@ -237,13 +249,16 @@ class _Coercion:
         return typed
 
     def fit_untyped(self, value: Value, shape: SchemaType, where: str, depth: int) -> Typed:
-        """Coerce nested elements without a declared type."""
+        """Coerce nested elements without a declared type; those that are all called ``item`` are a list."""
+        if isinstance(value, dict) and value.keys() == {"item"}:
+            items = value["item"]
+            value = items if isinstance(items, list) else [items]
         if isinstance(value, dict) and depth <= MAX_DEPTH:
             members = {name: self.fit(part, shape, where, depth + 1) for name, part in value.items()}
             return _assemble({name: part.value for name, part in members.items()}, members.values(), ())
         if isinstance(value, list) and depth <= MAX_DEPTH:
-            items = [self.fit(part, shape, where, depth + 1) for part in value]
-            return _assemble([item.value for item in items], items, ())
+            parts = [self.fit(part, shape, where, depth + 1) for part in value]
+            return _assemble([part.value for part in parts], parts, ())
         if not isinstance(value, str):
             return Typed(value)
         text = str.__str__(value)

@@ -108,6 +108,7 @@ _DECORATIONS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (re.compile(r":[0-9]+$"), ""),
     (re.compile(r"\(\)$"), ""),
     (re.compile(r"\.call$"), ""),
+    (re.compile(r"^(.+)\.\1$"), r"\1"),
     (re.compile(r"^(?:(?:assistant\.)?(?:functions?|tools?|default_api|api)[./]|functions:|default_api:)"), ""),
 )
 _MAX_NAME = 256

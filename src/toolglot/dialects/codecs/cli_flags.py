@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import NotJsonError, parse
 from toolglot.core.schema.toolset import SchemaType, coerce_value
+from toolglot.dialects.codecs.bare_values import add_unquoted
 from toolglot.dialects.codecs.object_members import ObjectMembers
 from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import Mark
@@ -58,7 +59,7 @@ class CliFlags(ObjectMembers):
         try:
             call.add(key, coerce_value(parse(text).value, shape, f"argument {key}"))
         except NotJsonError:
-            self._unquoted(call, key, text, shape)
+            add_unquoted(call, key, text, shape, self.literals)
         return True
 
     def _may_follow(self, call: PartialCall, key: str, flag: str) -> bool:

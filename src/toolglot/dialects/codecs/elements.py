@@ -17,12 +17,14 @@ def parse_elements(text: str) -> Value | None:
     """Parse nested elements, with leaves as text; None if the text is not all elements.
 
     Repeated children of one name become a list. An element whose content is not all elements is text. Attributes become
-    members next to the children of their element; a text with attributes is ``AttributedText``.
+    members next to the children of their element; a text with attributes is ``AttributedText``. Whitespace around a text
+    is layout, unless the tags carry a prefix: such tags are written without layout.
     """
-    return _children(_PREFIX.sub("", text), 0)
+    plain, prefixes = _PREFIX.subn("", text)
+    return _children(plain, 0, prefixes > 0)
 
 
-def _children(text: str, depth: int) -> dict[str, Value] | None:
+def _children(text: str, depth: int, verbatim: bool) -> dict[str, Value] | None:
     found: dict[str, Value] = {}
     pos = 0
     while (opener := _OPEN.match(text, pos)) is not None:
@@ -36,7 +38,8 @@ def _children(text: str, depth: int) -> dict[str, Value] | None:
             inner, pos = text[pos:end], end + len(name) + 3
         if attributes is None:
             return None
-        _put(found, name, _element(_children(inner, depth + 1), inner, attributes))
+        children = _children(inner, depth + 1, verbatim)
+        _put(found, name, _element(children, inner if verbatim else inner.strip(), attributes))
     if text[pos:].strip():
         return None
     return {name: _share_names(value) if isinstance(value, list) else value for name, value in found.items()}
@@ -63,10 +66,10 @@ def _read_attributes(written: str) -> dict[str, str] | None:
 
 def _element(children: dict[str, Value] | None, inner: str, attributes: dict[str, str]) -> Value:
     if not attributes:
-        return children or inner.strip()
+        return children or inner
     if children is not None and not attributes.keys() & children.keys():
         return {**attributes, **children}
-    return AttributedText(inner.strip(), attributes, frozenset(attributes))
+    return AttributedText(inner, attributes, frozenset(attributes))
 
 
 def _closer(text: str, name: str, pos: int) -> int:

@@ -10,12 +10,13 @@ comma or bracket that ends it, parsed once, and typed by the schema.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
 from toolglot.core.events import Reason
-from toolglot.core.lenient_json import JSON, PYTHON, Literals, NotJsonError, Parsed, parse
-from toolglot.core.schema.toolset import SchemaType, coerce_text, coerce_value
+from toolglot.core.lenient_json import JSON, PYTHON, Literals, NotJsonError, parse
+from toolglot.core.schema.toolset import SchemaType, coerce_value
+from toolglot.dialects.codecs.bare_values import add_set, add_unquoted, parse_bare
 from toolglot.dialects.codecs.buffered_values import QUOTES, collect_value, decode_string, find_quote
 from toolglot.dialects.codecs.streamed_strings import Collector, Confirm, EnclosingMarks, Receiver, read_string
 from toolglot.dialects.partial_call import CallBlock, PartialCall
@@ -30,23 +31,21 @@ _DEFINITION = ("type", "properties", "$schema")
 
 _CLOSING_BRACKETS = ("}", "]", ")")
 _BEHIND_CALLS = ("<", "`", ",", ";")
-_NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
-_EXPRESSION = re.compile(r"[()]|\.\.\.|…")
-"""What makes an unquoted value code, or a placeholder."""
-_OPERAND = r"(?:(?:not|await|lambda|yield)\s+|[-+~]\s?)*(?:[^\W\d]\w*|\d[\w.]*)(?:\.[^\W\d]\w*)*"
-_OPERATION = r"\s*(?:[-+*/%@|&^<>=!]{1,2}|\b(?:or|and|if|else|in|is|not in|is not|for)\b)\s*"
-_CODE = re.compile(rf"(?![\d:./-]+\Z){_OPERAND}(?:{_OPERATION}{_OPERAND})*\Z|lambda\b|.*(?:(?<!\w)'|'(?!\w)|[:=]=)")
-"""Unquoted values that are Python code: names, operators, strings among them."""
 _POSITIONAL = Mark(' "', " '", " *", named=False)
 _JOINING = Mark(' + "', " + '", named=False)
 _OPERATORS = Mark(" {operator}", named=False)
-_ODD_QUOTES = {"“": "”", "‘": "’", "`": "`", "«": "»", "„": "“"}
 _MORE_QUOTES = ("", '"')
+_ALL_QUOTES = ('"', "'")
+_MAX_TEXT = 4096
+"""How far behind a call a quote is searched that may end its last value."""
 _DOUBLED = "doubled_braces"
 _NAME = "name"
 _NAME_AGAIN = Mark('"{name}" ,')
 _WORDS = re.compile(r"[^\w.\-$\\]")
 _AROUND = (*ENVELOPES, _NAME)
+_RAW_PREFIXES = ("r", "R")
+_RAW = replace(PYTHON, unescape=str)
+"""Python strings in which a backslash is only that."""
 _QUOTED_KEYS = ('"{quoted}"', "'{quoted_once}'", "“{key_plain}”", '<|"|>{key}<|"|>', "<escape>{key}<escape>")
 _KEY = Mark(*_QUOTED_KEYS, "{key_plain}")
 _LOOSE_KEY = Mark(*_QUOTED_KEYS, "{key_loose}")
@@ -63,7 +62,6 @@ def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...], bar
 
 _COMMENT = Mark("{one_comment}", named=False)
 COMMENT_HEADS = ("/", "#")
-_TRAILING_COMMENT = re.compile(r"\s*(?:(?://|#)[^\n]*|/\*[^*]*\*/)\s*\Z")
 
 
 def skip_comment(source: Source) -> Steps[bool]:
@@ -92,7 +90,9 @@ class ObjectMembers:
     literals: Literals = JSON
     separator: str = ","
     is_loose: bool = field(init=False)
-    """Whether unquoted keys are usual, and may contain spaces."""
+    """Whether unquoted keys are usual."""
+    is_spaced: bool = field(init=False)
+    """Whether such keys may contain spaces, up to the colon."""
     usual_key: re.Pattern[str] = field(init=False)
     """A quoted key without escapes, and the sign after it."""
     usual_member: re.Pattern[str] = field(init=False)
@@ -105,6 +105,7 @@ class ObjectMembers:
         key = rf'\s{{0,8}}+"([^"\\\n]{{0,256}}+)"\s{{0,8}}+{sign}\s{{0,8}}+'
         comma, closer = rf"\s{{0,8}}+{re.escape(self.separator)}", rf"\s{{0,8}}+{re.escape(self.closer)}(?=[\s\]}})<,])"
         object.__setattr__(self, "is_loose", "unquoted_key" in self.literals.native)
+        object.__setattr__(self, "is_spaced", self.is_loose and "=" not in self.assign)
         object.__setattr__(self, "usual_key", re.compile(key))
         object.__setattr__(self, "usual_member", re.compile(f"({comma})?{key}" if self.closer == "}" else "(?!)"))
         object.__setattr__(self, "usual_end", re.compile(f"{comma}{key}|{closer}"))
@@ -235,7 +236,9 @@ class ObjectMembers:
         return key == _NAME or ((yield from self.read(block, call)) and not call.is_truncated)
 
     def _broken(self, call: PartialCall, head: str) -> bool:
-        if is_cut_in_key(call.block.source):
+        source = call.block.source
+        if is_cut_in_key(source):
+            source.pos = len(source.text)
             call.truncate()
             return True
         if not call.live and (not call.block.marked or call.tool is None):
@@ -256,7 +259,7 @@ class ObjectMembers:
     def key(self, source: Source) -> Steps[str | None]:
         """Consume the key here and the sign after it."""
         while (usual := self.usual_key.match(source.text, source.pos)) is None:
-            found = (_LOOSE_KEY if self.is_loose else _KEY).at(source.text, source.pos, source.final)
+            found = (_LOOSE_KEY if self.is_spaced else _KEY).at(source.text, source.pos, source.final)
             if found is not MORE:
                 return None if found is None else (yield from self._odd_key(source, found))
             yield
@@ -277,9 +280,12 @@ class ObjectMembers:
     def value(self, block: CallBlock, call: PartialCall, key: str) -> Steps[bool]:
         """Read the value of one member into the call; False if the text ends inside it."""
         source, quote, shape = block.source, self.literals.quotes[0], call.parameter_type(key)
+        literals = self.literals
         if not source.text.startswith(quote, source.pos):
-            yield from source.skip_blanks()
-            quote = yield from find_quote(source, self.literals.quotes)
+            head = yield from source.skip_blanks()
+            if head in _RAW_PREFIXES and literals is PYTHON and (yield from source.peek(2))[1:] in QUOTES:
+                source.pos, literals = source.pos + 1, _RAW
+            quote = yield from find_quote(source, literals.quotes)
         if not quote:
             return (yield from self._bare_value(block, call, key, shape))
         source.pos += len(quote)
@@ -291,13 +297,13 @@ class ObjectMembers:
         around = self._around(block) if len(quote) > 1 else None
         if shape.streams or shape.nullable_text or not shape.kinds:
             call.open_text(key)
-            if not (yield from self._strings(source, quote, call, confirm, around)):
+            if not (yield from self._strings(source, quote, literals, call, confirm, around)):
                 call.truncate()
                 return False
             call.close_text()
             return True
         out = Collector()
-        if not (yield from self._strings(source, quote, out, confirm, around)):
+        if not (yield from self._strings(source, quote, literals, out, confirm, around)):
             call.truncate()
             return False
         for name in out.repairs:
@@ -306,10 +312,16 @@ class ObjectMembers:
         return True
 
     def _strings(
-        self, source: Source, quote: str, out: Receiver, confirm: Confirm, around: EnclosingMarks | None
+        self,
+        source: Source,
+        quote: str,
+        literals: Literals,
+        out: Receiver,
+        confirm: Confirm,
+        around: EnclosingMarks | None,
     ) -> Steps[bool]:
         """Read a string, and in Python the adjacent ones joined to it; False if the text ends first."""
-        whole = yield from read_string(source, quote, self.literals, out, confirm, around)
+        whole = yield from read_string(source, quote, literals, out, confirm, around)
         while whole and self.literals is PYTHON and "unescaped_quote" not in out.repairs:
             gap = yield from source.find_nonblank()
             if source.text[source.pos + gap : source.pos + gap + 1] not in QUOTES:
@@ -392,7 +404,7 @@ class ObjectMembers:
 
     def _key_follows(self, source: Source, call: PartialCall, ahead: int, declared: bool) -> Steps[bool]:
         while declared or self.usual_key.match(source.text, source.pos + ahead) is None:
-            bare = "{key_loose}" if self.is_loose else "{key_plain}"
+            bare = "{key_loose}" if self.is_spaced else "{key_plain}"
             following = _next_key(self.assign, self.closer, self.literals.quotes, bare)
             found = following.at(source.text, source.pos + ahead, source.final)
             if found is not MORE:
@@ -420,7 +432,29 @@ class ObjectMembers:
         behind = source.text[source.pos + ahead : source.pos + ahead + 1]
         if behind in QUOTES and call.is_quoted_up_to(source.here + ahead):
             return True
-        return not (behind.isalnum() or behind in ('"', "'", "\\", "$"))
+        if behind.isalnum():
+            return (yield from self._text_follows(block, ahead))
+        return behind not in ('"', "'", "\\", "$")
+
+    def _text_follows(self, block: CallBlock, ahead: int) -> Steps[bool]:
+        """Whether a word right after the closer begins text behind the call: nothing else can end the value then.
+
+        That is so if no quote follows up to the end of the text, or up to a mark that closes the call.
+        """
+        source, quotes = block.source, _ALL_QUOTES if self.literals is PYTHON else _MORE_QUOTES
+        while ahead < _MAX_TEXT:
+            head = source.text[source.pos + ahead : source.pos + ahead + 1]
+            if not head:
+                if source.final:
+                    return True
+                yield
+                continue
+            if head in quotes:
+                return False
+            if head in block.closing.starts and (yield from source.choose(block.closing, ahead)) is not None:
+                return True
+            ahead += 1
+        return False
 
     def _all_closes(self, source: Source, ahead: int) -> Steps[bool]:
         """Whether only closing brackets follow, up to what comes after calls."""
@@ -439,42 +473,15 @@ class ObjectMembers:
             return False
         where = f"argument {key}"
         try:
-            parsed = self._parse(text)
+            parsed = parse_bare(text, self.literals)
         except NotJsonError:
-            self._unquoted(call, key, text.strip(), shape)
+            if self.literals is not PYTHON or not add_set(call, key, text.strip(), shape):
+                add_unquoted(call, key, text.strip(), shape, self.literals)
             return True
         for name in parsed.repairs:
             call.repair(name)
         call.add(key, coerce_value(parsed.value, shape, where))
         return True
-
-    def _parse(self, text: str) -> Parsed:
-        """Parse the value, with or without a trailing comment. Raises ``NotJsonError`` if neither parses."""
-        try:
-            return parse(text, self.literals)
-        except NotJsonError:
-            comment = _TRAILING_COMMENT.search(text)
-            if comment is None or text.count('"', 0, comment.start()) % 2:  # it may begin inside a string
-                raise
-            return parse(text[: comment.start()], self.literals)
-
-    def _unquoted(self, call: PartialCall, key: str, text: str, shape: SchemaType) -> None:
-        """Add text without quotes, or in unusual quotes: accepted if it is one plain line."""
-        quote = _ODD_QUOTES.get(text[:1])
-        if quote is not None:
-            inside = text[1:-1] if len(text) > 1 and text[-1] == quote else ""
-            text = "" if quote in inside or text[0] in inside else inside
-        if not text or text == key or _NOT_PLAIN.search(text) or (quote is None and self._is_code(text, shape)):
-            call.add_defect(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
-            return
-        call.add(key, coerce_text(text, shape, f"argument {key}"))
-        call.repair("unquoted_value")
-
-    def _is_code(self, text: str, shape: SchemaType) -> bool:
-        """Whether an unquoted text is code; a value of a declared type that is not free text is not."""
-        proved = bool(shape.kinds) and not (shape.streams or shape.nullable_text)
-        named = self.literals is PYTHON and not proved and _CODE.match(text) is not None
-        return named or _EXPRESSION.search(text) is not None
 
 
 def _decode_key(written: str) -> str:

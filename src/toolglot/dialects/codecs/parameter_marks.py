@@ -19,7 +19,7 @@ _QUOTED_CALLS = (
 _QUOTED_PARAMETER = Mark("<{ns}parameter name={q}{key}{q}", "<parameter={key}>", named=False)
 _QUOTED_TAG = re.compile(r"<([\w\-:]+)")
 _SIGNS = re.compile(r"\W+")
-_TAG = re.compile(r"</ ?((?:\{ns\}|\{bar\}DSML\{bar\})?(?:\{key\}|\w+))")
+_TAG = re.compile(r"</ ?((?:\{ns\}|\{bar\}[A-Z]+\{bar\} ?)?(?:\{key\}|\w+))")
 """The name in a closing mark."""
 _OPENING_TAG = re.compile(r"<\{key\}(?:\{attributes\})?>")
 

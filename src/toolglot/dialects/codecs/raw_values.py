@@ -31,7 +31,13 @@ from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import MORE, Mark, Match
 from toolglot.dialects.scanner import PassThrough, Source, Steps
 
-FOREIGN_CLOSER = Mark("</{ns}{name}{eqkey}{junk}>", "</{ns}{name}\n", "<function>", "<parameter>{before_break}")
+FOREIGN_CLOSER = Mark(
+    "</{ns}{name}{eqkey}{junk}>",
+    "</{ns}{name}\n",
+    "<function>",
+    "<parameter>{before_break}",
+    "]<]minimax[>[</{name}>",
+)
 _ELEMENT = Mark("<{key}>", "<{key}{attributes}>", named=False)
 _MENTIONING = ("`", '"', "'")
 _GROUP_END = Mark("</{ns}{name_group}>")

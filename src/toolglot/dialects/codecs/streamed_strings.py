@@ -144,7 +144,7 @@ def read_string(
     """Read up to the closing quote (the opening one is consumed); False if the text ends first."""
     uncertain = False
     path = _may_be_path(source, quote, literals) and (yield from _is_path(source, out))
-    plain = _plain(quote, literals.unescape is None, path)
+    plain = _plain(quote, literals.unescape is None, path or literals.unescape is str)
     run: PassThrough | None = None
     while True:
         found = plain.text.match(source.text, source.pos)

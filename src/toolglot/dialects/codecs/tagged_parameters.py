@@ -225,7 +225,7 @@ class _ParameterReader:
             self.call.repair(parameter.repair)
         key, start = read_key(found), self.block.source.here
         if not parameter.close:
-            return (yield from self.no_value(key))
+            return (yield from self.no_value(key, start - len(found[0])))
         if key in self.given:
             yield from self.repeated(parameter, key, self.given[key])
         else:
@@ -245,16 +245,22 @@ class _ParameterReader:
         else:
             call.add_defect(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
 
-    def no_value(self, key: str) -> Steps[_Next]:
+    def no_value(self, key: str, start: int) -> Steps[_Next]:
         """Handle a key without a value; the value may have been cut off."""
         source = self.block.source
         yield from source.find_nonblank()
-        if source.final and ">" not in source.text[source.pos :]:
+        if source.final and (">" not in source.text[source.pos :] or self.is_cut_opener(start)):
             source.pos = len(source.text)
             self.call.truncate()
             return _Next.DONE
         self.call.add_defect(Reason.MALFORMED, f"argument {key}", "no value", "a value between two marks")
         return _Next.GO_ON
+
+    def is_cut_opener(self, start: int) -> bool:
+        """Whether the text ends inside the opening mark that begins at ``start``, behind its key."""
+        source = self.block.source
+        openers = (parameter.opener for parameter in self.markup.parameters if parameter.close)
+        return start >= source.offset and any(opener.begins(source.text, start - source.offset) for opener in openers)
 
     def undeclared_first(self) -> Steps[tuple[Parameter, Match] | None]:
         """Find an undeclared element before the first declared one; another call that begins here is none."""
@@ -323,7 +329,8 @@ class _ParameterReader:
         if not call.keys and call.tool is None:
             return _Next.REFUSED
         source.pos = len(source.text)
-        if not call.keys or source.truncated or (not head and not self.block.marked):
+        unfinished = not call.keys and "stray_closer" not in call.repairs
+        if unfinished or source.truncated or (not head and not self.block.marked):
             call.truncate()
         call.repair("missing_closer")
         return _Next.DONE

@@ -23,7 +23,7 @@ from toolglot.dialects.spec import (
     Wrap,
 )
 
-START = "<|start|>assistant"
+START = "<|start|> assistant"
 MESSAGE = "<|channel|>{words}to={recipient} {words}<|message|>"
 CONSTRAINED = "<|channel|>{words}to={recipient} {words}<|constrain|>{words}<|message|>"
 DOUBLED = "<|channel|>{words}to={recipient}<|channel|>{words}<|constrain|>{words}<|message|>"
@@ -144,11 +144,11 @@ DIALECTS = (
             ),
             Region(open_next("{debris}"), ("<|end|>", "<|return|>"), Channel.TEXT, Position.ANYWHERE),
         ),
-        results=("<|start|>functions.",),
+        results=("<|start|> functions.",),
         teach=ToolPromptStyle(
             ToolListing.TYPES, "## functions\n\nnamespace functions {\n", "\n} // namespace functions"
         ),
-        models=("gpt-oss*",),
+        models=("gpt-oss*", "llm-jp-4*"),
     ),
     Dialect(
         "kimi_k3",

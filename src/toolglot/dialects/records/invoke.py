@@ -29,9 +29,9 @@ INVOKE = CallSyntax(
 )
 
 
-def call_dsml(sign: str, repair: str = "", end: str = ">") -> CallSyntax:
+def call_dsml(sign: str, repair: str = "", end: str = ">", word: str = "DSML") -> CallSyntax:
     """Build a call syntax whose tags carry this prefix; ``end`` allows for a missing bracket of the header."""
-    closers = (f"</{sign}parameter>", "<{bar}/DSML{bar}parameter>", "</parameter>")
+    closers = (f"</{sign}parameter>", f"<{{bar}}/{word}{{bar}}parameter>", "</parameter>")
     return CallSyntax(
         (f"<{sign}invoke name={{q}}{{name}}{{q}} {{slash}}{end}",),
         TaggedParameters(
@@ -40,7 +40,7 @@ def call_dsml(sign: str, repair: str = "", end: str = ">") -> CallSyntax:
                 Parameter(f"<{sign}parameter name={{q}}{{key}}{{q}}{{attributes}}>", closers),
             )
         ),
-        (f"</{sign}invoke>", "<{bar}/DSML{bar}invoke>", "</invoke>"),
+        (f"</{sign}invoke>", f"<{{bar}}/{word}{{bar}}invoke>", "</invoke>"),
         repair=repair,
     )
 
@@ -52,8 +52,9 @@ def wrap_dsml(*words: str) -> tuple[Wrap, ...]:
     return Wrap(sound, close), Wrap(damaged, close, repair="damaged_opener")
 
 
-SIGN, SPACED_SIGN = "{bar}DSML{bar}", " {bar} DSML {bar} "
+SIGN, SPACED_SIGN = "{bar}DSML{bar} ", " {bar} DSML {bar} "
 DSML = call_dsml(SIGN)
+GCML_SIGN = "{bar}GCML{bar} "
 DAMAGED_DSML = (
     call_dsml(SPACED_SIGN, "damaged_header"),
     call_dsml(SIGN, "damaged_header", "\n{before_dsml}"),
@@ -96,12 +97,33 @@ DIALECTS = (
         DSML,
         sample='<｜DSML｜tool_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
         'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
-        wrap=wrap_dsml("tool_calls", "calls", "tool_use"),
+        wrap=wrap_dsml("tool_calls", "tool_use", "toolcall"),
         also=DAMAGED_DSML,
         between="\n",
         teach=ToolPromptStyle(open="### Available Tool Schemas\n", close=""),
         returns="<tool_result>{content}</tool_result>",
         models=("deepseek-v4*",),
+    ),
+    Dialect(
+        "dsml_v41",
+        DSML,
+        sample='<｜DSML｜ calls>\n<｜DSML｜ invoke name="get_weather">\n<｜DSML｜ parameter name="city" '
+        'string="true">Oslo</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜ calls>',
+        wrap=wrap_dsml("calls"),
+        also=DAMAGED_DSML,
+        between="\n",
+        teach=ToolPromptStyle(open="### Available Tool Schemas\n", close=""),
+        returns="<tool_result>{content}</tool_result>",
+        models=("deepseek-v4.1*",),
+    ),
+    Dialect(
+        "gigachat35",
+        call_dsml(GCML_SIGN, word="GCML"),
+        sample='<｜GCML｜tool_calls>\n<｜GCML｜invoke name="get_weather">\n<｜GCML｜parameter name="city" '
+        'string="true">Oslo</｜GCML｜parameter>\n</｜GCML｜invoke>\n</｜GCML｜tool_calls>',
+        wrap=(Wrap((f"<{GCML_SIGN}tool_calls>",), (f"</{GCML_SIGN}tool_calls>",)),),
+        between="\n",
+        models=("gigachat3.5*", "gigachat-3.5*"),
     ),
     Dialect(
         "muse_glimmer",

@@ -30,7 +30,11 @@ DIALECTS = (
         CallSyntax(("{name} [ARGS]",), NamedCall(), position=Position.LINE),
         sample='[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}',
         wrap=(TOOL_CALLS,),
-        also=(CallSyntax(("{name}",), NamedCall(), position=Position.WRAPPED, repair="damaged_header"),),
+        also=(
+            CallSyntax(("{name}",), NamedCall(), position=Position.WRAPPED, repair="damaged_header"),
+            # the name before the mark
+            CallSyntax(("{name} [TOOL_CALLS]{before_object}",), NamedCall(), (), Position.LINE, "damaged_header"),
+        ),
         teach=AVAILABLE_TOOLS,
         returns="[TOOL_RESULTS]{content}[/TOOL_RESULTS]",
         models=("magistral*", "devstral*", "ministral-3*", "mistral-large-3*"),

@@ -1,4 +1,4 @@
-"""Special tokens around the name and the arguments: DeepSeek, Kimi K2, Solar.
+"""Special tokens around the name and the arguments: DeepSeek, Kimi K2, Solar, PLaMo, Step Audio.
 
 <|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>
 {"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>
@@ -10,12 +10,17 @@ from dataclasses import replace
 
 from toolglot.dialects.codecs.json_envelope import OBJECT
 from toolglot.dialects.codecs.named_call import NamedCall
-from toolglot.dialects.spec import CallSyntax, Dialect, Position, ToolListing, ToolPromptStyle, Wrap
+from toolglot.dialects.shared_marks import TOOL_CALL
+from toolglot.dialects.spec import CallSyntax, Dialect, Position, Region, ToolListing, ToolPromptStyle, Wrap
 
 DEEPSEEK = Wrap(("<{bar}tool{gap}calls{gap}begin{bar}>",), ("<{bar}tool{gap}calls{gap}end{bar}>",))
 BEGIN = "<{bar}tool{gap}call{gap}begin{bar}>"
 END = "<{bar}tool{gap}call{gap}end{bar}>"
 SEP = "<{bar}tool{gap}sep{bar}>"
+PLAMO = (
+    "<|plamo:begin_tool_request:plamo|> <|plamo:begin_tool_name:plamo|> {name} <|plamo:end_tool_name:plamo|> "
+    "<|plamo:begin_tool_arguments:plamo|>"
+)
 
 DIALECTS = (
     Dialect(
@@ -99,5 +104,29 @@ DIALECTS = (
         wrap=(Wrap(("<|tool_calls|>",), ("<|calls|>",)),),
         between="",
         models=("solar-open*",),
+    ),
+    Dialect(
+        "plamo3",
+        CallSyntax(
+            (f"{PLAMO} <|plamo:constrain|> json <|plamo:msg|>", PLAMO),
+            NamedCall(),
+            ("<|plamo:end_tool_arguments:plamo|> <|plamo:end_tool_request:plamo|>",),
+        ),
+        sample="<|plamo:begin_tool_requests:plamo|><|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>"
+        "get_weather<|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|><|plamo:constrain|>json"
+        '<|plamo:msg|>{"city": "Oslo"}<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>'
+        "<|plamo:end_tool_requests:plamo|>",
+        wrap=(Wrap(("<|plamo:begin_tool_requests:plamo|>",), ("<|plamo:end_tool_requests:plamo|>",)),),
+        regions=(Region(("<|plamo:begin_think:plamo|>",), ("<|plamo:end_think:plamo|>",)),),
+        turns=("<|plamo:tag|>",),
+        between="",
+        models=("plamo-3*", "plamo3*"),
+    ),
+    Dialect(
+        "step_audio2",
+        CallSyntax(("function\n{name}\n{before_object}",), NamedCall(), position=Position.WRAPPED),
+        sample='<tool_call>function\nget_weather\n{"city": "Oslo"}</tool_call>',
+        wrap=TOOL_CALL,
+        models=("step-audio-2*",),
     ),
 )
