@@ -112,7 +112,7 @@ STRAY_TURNS = (
     "</s>",
     "<s>",
     "<|tool_call|>",
-    "<function>{before_end}",
+    "<function>{before_break}",
 )
 """Marks that are meaningless right after a call, and ordinary text elsewhere."""
 
