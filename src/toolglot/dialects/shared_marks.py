@@ -105,7 +105,15 @@ OWN_TURNS = (
 )
 """Marks that begin a turn or answer of the model itself: meaningless around a call."""
 
-STRAY_TURNS = ("]~b]ai", "assistant\n{before_mark}", "[/INST]", "</s>", "<s>", "<|tool_call|>", "<function>")
+STRAY_TURNS = (
+    "]~b]ai",
+    "assistant\n{before_mark}",
+    "[/INST]",
+    "</s>",
+    "<s>",
+    "<|tool_call|>",
+    "<function>{before_break}",
+)
 """Marks that are meaningless right after a call, and ordinary text elsewhere."""
 
 STRAY_ENDS = ("</think>", "</function>", "</parameter>", "</invoke>", "</arguments>")

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from toolglot.core.lenient_json import JSON, Literals, NotJsonError, Parsed, Value, parse
+from toolglot.core.lenient_json import JSON, Literals, NotJsonError, Parsed, Value, dump, parse
 from toolglot.dialects.codecs.streamed_strings import Collector
 from toolglot.dialects.patterns import Mark, MarkChoice
 from toolglot.dialects.scanner import Source, Steps
@@ -157,6 +157,22 @@ def parse_object(text: str, literals: Literals = JSON) -> Parsed | None:
         repairs = (*repairs, "double_encoded")
         text = value
     return None
+
+
+def only_element(text: str) -> str:
+    """The object in a list of one; any other text unchanged."""
+    value = try_value(text) if text.startswith("[") else None
+    return dump(value[0]) if isinstance(value, list) and len(value) == 1 else text
+
+
+def try_value(text: str | None) -> Value:
+    """The value of a text; None if it is none."""
+    if text is None:
+        return None
+    try:
+        return parse(text).value
+    except NotJsonError:
+        return None
 
 
 def decode_string(out: Collector) -> str:

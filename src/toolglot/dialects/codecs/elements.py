@@ -17,8 +17,8 @@ def parse_elements(text: str) -> Value | None:
     """Parse nested elements, with leaves as text; None if the text is not all elements.
 
     Repeated children of one name become a list. An element whose content is not all elements is text. Attributes become
-    members next to the children of their element; a text with attributes is ``AttributedText``. Whitespace around a text
-    is layout, unless the tags carry a prefix: such tags are written without layout.
+    members next to the children of their element; a text with attributes is ``AttributedText``. Whitespace around text
+    is layout, unless the tags carry a prefix: these are written without layout.
     """
     plain, prefixes = _PREFIX.subn("", text)
     return _children(plain, 0, prefixes > 0)

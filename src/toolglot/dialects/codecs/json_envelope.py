@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from toolglot.core.events import Reason
-from toolglot.core.lenient_json import NotJsonError, Value, dump, parse
-from toolglot.dialects.codecs.buffered_values import collect_value, parse_object
+from toolglot.core.lenient_json import Value
+from toolglot.dialects.codecs.buffered_values import collect_value, only_element, parse_object, try_value
 from toolglot.dialects.codecs.json_envelope_keys import (
     ANY_LIST_KEYS,
     ARGUMENT_KEYS,
@@ -94,15 +94,21 @@ class JsonEnvelope:
         return write_by_sample(sample, name, arguments)
 
     def _list(self, block: CallBlock, offered: bool = False) -> Steps[bool]:
-        source = block.source
+        source, calls = block.source, 0
         source.pos += 1
-        calls = 0
+        end = source.here
         while True:
             head = yield from source.skip_blanks()
             if head in _ELEMENTS:
+                here, before = source.here, block.open_call
                 if not (yield from (self._object(block, offered) if head == "{" else self._pair(block))):
-                    return calls > 0 and not block.alone
+                    if not calls or block.alone:
+                        return False
+                    block.discard_after(before)
+                    if not (yield from self._reject_element(block, here, end)):
+                        return True
                 calls += 1
+                end = source.here
             elif head == ",":
                 source.pos += 1
             elif head == "]":
@@ -110,8 +116,22 @@ class JsonEnvelope:
                 return calls > 0
             else:
                 if calls and head and block.open_call is not None:
+                    source.rewind(end)
                     block.open_call.repair("missing_bracket")
                 return calls > 0
+
+    def _reject_element(self, block: CallBlock, here: int, end: int) -> Steps[bool]:
+        """Reject an element that begins ``here`` and is no call, in a list of calls; in ordinary text it is text.
+
+        Returns whether the list goes on. ``end`` is where the last call ended.
+        """
+        source = block.source
+        source.rewind(here)
+        whole = block.marked and (yield from collect_value(source, ",]", block.closing)) is not None
+        if not whole or block.begin("", here) is None:
+            source.rewind(end)
+            return False
+        return True
 
     def _object(self, block: CallBlock, offered: bool = False) -> Steps[bool]:
         source = block.source
@@ -262,7 +282,7 @@ class JsonEnvelope:
         text = yield from self._collect(block)
         if text is None:
             return self._cut(state)
-        parsed = parse_object(_only_element(text))
+        parsed = parse_object(only_element(text))
         if parsed is not None and isinstance(parsed.value, dict):
             state.has_arguments, state.arguments = True, parsed.value
             state.repairs = (*state.repairs, *parsed.repairs)
@@ -285,7 +305,7 @@ class JsonEnvelope:
 
     def _handle_non_object(self, block: CallBlock, state: _EnvelopeState, key: str, text: str) -> bool:
         """Handle arguments that are no object: none at all, or one argument of that name."""
-        value = _value(text)
+        value = try_value(text)
         if value is None or value == "":
             state.has_arguments = text.strip() in ("null", '""', "''")
             return True
@@ -358,7 +378,7 @@ class JsonEnvelope:
         text = yield from self._collect(block)
         if text is None:
             return self._cut(state)
-        state.kept[key] = _value(text)
+        state.kept[key] = try_value(text)
         if key in EXPLANATION_KEYS and state.call is not None and not state.has_arguments:
             state.explanations.add(key)
         return True
@@ -471,24 +491,9 @@ def _read_name(block: CallBlock, found: Match) -> str | None:
     name = found.groupdict().get("name")
     if name is not None and "\\u" not in name:
         return name
-    decoded = _value(f'"{name or found["quoted"]}"')
+    decoded = try_value(f'"{name or found["quoted"]}"')
     known = isinstance(decoded, str) and block.tools.find(decoded) is not None
     return decoded if known and isinstance(decoded, str) else name
-
-
-def _only_element(text: str) -> str:
-    """The object in a list of one; any other text unchanged."""
-    value = _value(text) if text.startswith("[") else None
-    return dump(value[0]) if isinstance(value, list) and len(value) == 1 else text
-
-
-def _value(text: str | None) -> Value:
-    if text is None:
-        return None
-    try:
-        return parse(text).value
-    except NotJsonError:
-        return None
 
 
 OBJECT = CallSyntax(("{{",), JsonEnvelope(), position=Position.WRAPPED)

@@ -46,6 +46,7 @@ PAIRS = TaggedParameters(
         Parameter("<param_key>{key}</param_key>", ()),
     )
 )
+HY_END = ("</tool_call{suffix}>", "<end_of_tool_call{suffix}>")
 
 DIALECTS = (
     Dialect(
@@ -125,20 +126,16 @@ DIALECTS = (
     ),
     Dialect(
         "hy3",
-        CallSyntax(("{name}<tool_sep{suffix}>",), PAIRS, ("</tool_call{suffix}>",), Position.WRAPPED),
+        CallSyntax(("{name}<tool_sep{suffix}>",), PAIRS, HY_END, Position.WRAPPED),
         sample="<tool_calls:opensource>\n<tool_call:opensource>get_weather<tool_sep:opensource>\n"
         "<arg_key:opensource>city</arg_key:opensource>\n<arg_value:opensource>Oslo</arg_value:opensource>\n"
         "</tool_call:opensource>\n</tool_calls:opensource>",
         wrap=(
             Wrap(("<tool_calls:{type}>",), ("</tool_calls:{type}>",)),
-            Wrap(("<tool_call:{type}>",), ("</tool_call:{type}>",)),
+            Wrap(("<tool_call:{type}>",), HY_END),
             TOOL_CALLS,
         ),
-        also=(
-            CallSyntax(
-                ("<tool_call{suffix}>{name}<tool_sep{suffix}>",), PAIRS, ("</tool_call{suffix}>",), Position.WRAPPED
-            ),
-        ),
+        also=(CallSyntax(("<tool_call{suffix}>{name}<tool_sep{suffix}>",), PAIRS, HY_END, Position.WRAPPED),),
         regions=(Region(("<think:{type}>",), ("</think:{type}>",)),),
         between="\n",
         returns="<tool_response:opensource>\n{content}\n</tool_response:opensource>",

@@ -74,6 +74,12 @@ DIALECTS = (
                 SPACED,
                 position=Position.WRAPPED,
             ),
+            # elements for the name and for all arguments
+            CallSyntax(
+                ("<function> <name> {name} </name>", "<function_call> <name> {name} </name>"),
+                SPACED,
+                ("</function>", "</function_call>"),
+            ),
         ),
         regions=(THINK,),
         models=("qwen3-coder*", "qwen3.5*", "qwen3.6*", "qwen3.8*", "step-3.5*", "nemotron-3*", "mimo-v2*"),
