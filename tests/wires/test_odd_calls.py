@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from support.line import Line
 from support.rows import in_one_test
 from support.wiring import new_ids, read_pieces
 
+from toolglot.core.conversation import Conversation, Message, Text, Tool
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -21,6 +23,7 @@ from toolglot.core.events import (
 )
 from toolglot.wires import all_wires
 from toolglot.wires.json_fields import find_fault
+from toolglot.wires.protocol import ToolAwareDecoder
 
 CITY = '{"city":"Paris"}'
 Calls = list[tuple[str, str, str]]
@@ -242,3 +245,34 @@ def test_thoughts_among_the_parts_of_the_content_are_reasoning(thinking: object)
     for events in (streamed, all_wires()["openai_chat"].decode_response(whole, new_ids()).events):
         assert [event.text for event in events if isinstance(event, ReasoningDelta)] == ["So."]
         assert [event.text for event in events if isinstance(event, TextDelta)] == ["Done."]
+
+
+@in_one_test("size", [0, 1])
+@in_one_test(
+    ("pieces", "called"),
+    [
+        ([("get_", ""), ("weather", ""), ("", CITY)], "get_weather"),
+        ([("get_wea", CITY[:4]), ("ther", CITY[4:])], "get_weather"),
+        ([("get_", ""), ("get_weather", CITY)], "get_weather"),
+        ([("get", ""), ("", CITY)], "get"),
+        ([("get", CITY)], "get"),
+        ([("get_weather", ""), ("get_weather", CITY)], "get_weather"),
+        ([("get_weather", ""), ("_now", CITY)], "get_weather"),
+        ([("get", "")], "get"),
+    ],
+)
+def test_a_name_that_comes_in_pieces_is_joined(pieces: list[tuple[str, str]], called: str, size: int) -> None:
+    """Whole names are started at once; only what may be the beginning of an offered one waits."""
+    reader = all_wires()["openai_chat"].open_decoder(new_ids())
+    assert isinstance(reader, ToolAwareDecoder)
+    reader.tools = (Tool("get_weather"), Tool("read"))
+    events = read_pieces(reader, chat(*(chat_call(arguments, name) for name, arguments in pieces)), size)
+    given = "".join(arguments for _, arguments in pieces) or "{}"
+    assert [call[1:] for call in calls_of(events)] == [(called, given)]
+
+
+def test_a_stream_knows_the_tools_that_were_offered() -> None:
+    line = Line("gemini", "openai_chat")
+    asked = Conversation("m", (Message("user", (Text("hi"),)),), (Tool("get_weather"),))
+    raw = chat(chat_call("", "get_"), chat_call("", "weather"), chat_call(CITY))
+    assert [call[1:] for call in calls_of(line.carry(line.ask(asked, stream=True), raw))] == [("get_weather", CITY)]

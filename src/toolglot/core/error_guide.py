@@ -21,7 +21,7 @@ from typing import Final
 
 from msgspec import Struct, convert
 
-from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamPlace, UpstreamResponseError
+from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamPlace, UpstreamResponseError, read_status
 from toolglot.core.events import Failed
 
 _REFERENCE: Final = re.compile(r"\[toolglot errors ([a-z_]{1,40})\]\Z")
@@ -104,9 +104,12 @@ def find_entry(error: ToolglotError) -> ErrorEntry:
     known = load_guide().get(error.entry or error.code)
     if known is not None and known.source in _NAMED_BY_UPSTREAM and known.code != UpstreamResponseError.code:
         return known
-    if isinstance(error, UpstreamResponseError) and error.status < 500:
-        return load_guide()[_BY_STATUS.get(error.status, "upstream_refused")]
-    return load_guide()[UpstreamError.code]
+    return _find_by_status(error.status if isinstance(error, UpstreamResponseError) else 0)
+
+
+def _find_by_status(status: int) -> ErrorEntry:
+    known = _BY_STATUS.get(status, UpstreamResponseError.code) if 400 <= status < 500 else UpstreamError.code
+    return load_guide()[known]
 
 
 def explain(error: ToolglotError) -> str:
@@ -120,8 +123,9 @@ def explain(error: ToolglotError) -> str:
 
 def explain_failure(failure: Failed, place: UpstreamPlace | None = None) -> str:
     """The text of a failed answer for a client, as in ``explain``."""
-    known = load_guide().get(failure.kind)
-    entry = known if known is not None and known.source in _NAMED_BY_UPSTREAM else load_guide()[UpstreamError.code]
+    entry = load_guide().get(failure.kind)
+    if entry is None or entry.source not in _NAMED_BY_UPSTREAM or entry.code == UpstreamResponseError.code:
+        entry = _find_by_status(read_status(failure.kind))  # without a status the upstream failed in its answer
     return failure.explanation or _join(failure.message, place, 0, entry.advice)
 
 

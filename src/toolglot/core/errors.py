@@ -33,7 +33,7 @@ show. Text written by a model never raises: what cannot be read is returned as t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class UpstreamPlace(NamedTuple):
@@ -194,6 +194,16 @@ class UpstreamResponseError(UpstreamError):
         self.code = code or self.code
         self.kind = kind
         self.headers: dict[str, str] = {}
+
+
+_LIMITS: Final = ("rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED")
+
+
+def read_status(code: str) -> int:
+    """The HTTP status that the code of an error within an answer stands for; 0 if it does not name one."""
+    if code in _LIMITS:
+        return 429
+    return int(code) if code.isascii() and code.isdigit() and len(code) == 3 and code[0] in "45" else 0
 
 
 class UnreachableError(UpstreamError):

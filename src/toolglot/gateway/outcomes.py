@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from toolglot.core.error_guide import explain_failure
-from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamPlace
+from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamPlace, UpstreamResponseError, read_status
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -44,7 +44,9 @@ UNFINISHED: Final = "upstream_closed"
 
 
 def make_error(event: Failed) -> ToolglotError:
-    """The error of a failed answer."""
+    """The error of a failed answer, with the status that the upstream names in it."""
+    if status := read_status(event.kind):
+        return UpstreamResponseError(event.message, status, event.kind)
     error = UpstreamError(event.message)
     error.code = event.kind
     return error

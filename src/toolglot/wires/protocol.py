@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn, Protocol, runtime_checkable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolglot.core.conversation import Conversation, Image, Sampling, Text, ToolResult
+from toolglot.core.conversation import Conversation, Image, Sampling, Text, Tool, ToolResult
 from toolglot.core.errors import InternalError, RequestError, ToolglotError, UpstreamResponseError
 from toolglot.core.events import Event, Failed
 
@@ -132,6 +132,13 @@ class ResponseDecoder(Protocol):
         """How many bytes of ``pieces``, the last ones fed, are whole events after which an encoder can resume; 0 if
         the last piece did not complete an event."""
         ...
+
+
+@runtime_checkable
+class ToolAwareDecoder(Protocol):
+    """A decoder of a wire whose servers may send the name of a call in pieces. ``tools``: those that were offered."""
+
+    tools: tuple[Tool, ...]
 
 
 class ResponseEncoder(Protocol):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from toolglot.core.error_guide import explain
-from toolglot.core.errors import ToolglotError, UpstreamResponseError
+from toolglot.core.errors import ToolglotError, UpstreamResponseError, read_status
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import parse_object, text_at
 
@@ -53,5 +53,5 @@ def encode_error(error: ToolglotError) -> bytes:
 
 def encode_failure(kind: str, message: str) -> bytes:
     """Encode a failure; unknown kinds become a server error, after which agents retry."""
-    known = kind if kind in KINDS.values() else SERVER_KIND
+    known = kind if kind in KINDS.values() else KINDS.get(read_status(kind), SERVER_KIND)
     return encode({"type": "error", "error": {"type": known, "message": message}})

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from toolglot.core.error_guide import explain
-from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseError
+from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseError, read_status
 from toolglot.core.json_numbers import decode, encode
 from toolglot.wires.json_fields import dicts_in, parse_object, text_at
 
@@ -58,9 +58,8 @@ def encode_error(error: ToolglotError) -> bytes:
     return encode(encode_failure(error.code, explain(error), error.status, {"field": where} if where else {}))
 
 
-def encode_failure(
-    code: str, message: str, status: int = UpstreamError.status, metadata: dict[str, str] | None = None
-) -> dict[str, Any]:
+def encode_failure(code: str, message: str, status: int = 0, metadata: dict[str, str] | None = None) -> dict[str, Any]:
+    status = status or read_status(code) or UpstreamError.status
     value = STATUSES.get(status) or ("INVALID_ARGUMENT" if status < 500 else "UNAVAILABLE")
     reason = {"@type": REASON, "reason": code, "domain": "toolglot", "metadata": metadata or {}}
     return {"error": {"code": status, "message": message, "status": value, "details": [reason]}}

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from toolglot.core.error_guide import explain
-from toolglot.core.errors import ToolglotError, UpstreamResponseError
+from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseError, read_status
 from toolglot.core.json_numbers import encode
 
 SERVER_KIND = "server_error"
@@ -55,6 +55,7 @@ def encode_error(error: ToolglotError) -> bytes:
     return encode_failure(error.code, explain(error), kind, getattr(error, "where", None))
 
 
-def encode_failure(code: str, message: str, kind: str = SERVER_KIND, where: str | None = None) -> bytes:
+def encode_failure(code: str, message: str, kind: str = "", where: str | None = None) -> bytes:
+    kind = kind or _kind_of(read_status(code) or UpstreamError.status)
     payload: dict[str, Any] = {"message": message, "type": kind, "param": where, "code": code}
     return encode({"error": payload})

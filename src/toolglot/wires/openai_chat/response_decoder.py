@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from toolglot.core.conversation import Tool
 from toolglot.core.events import (
     CallArguments,
     CallStarted,
@@ -66,6 +67,7 @@ class _Call(msgspec.Struct):
     given: str | None
     index: int = -1
     name: str = ""
+    begun: str = ""
     early: str = ""
     pieces: list[str] = []
     escaper: ControlEscaper = msgspec.field(default_factory=ControlEscaper)
@@ -89,6 +91,7 @@ class PayloadDecoder:
     """Decodes the JSON payloads of one response; a non-streamed response is a single payload."""
 
     whole = True
+    tools: tuple[Tool, ...] = ()
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.new_id = new_id
@@ -159,17 +162,33 @@ class PayloadDecoder:
         elif name or call.id or call.index != known.index:
             self.tidy = False
         known.early += arguments
-        if name and not known.name:
-            known.name, known.index = name, self.named
-            self.named += 1
-            if call.extra_content:
-                self.add_signature(call.extra_content, events)
-            events.append(CallStarted(known.index, known.id, name))
+        if call.extra_content and name and not known.begun:
+            self.add_signature(call.extra_content, events)
+        if not known.name and (name or known.begun):
+            known.begun = name if name.startswith(known.begun) else known.begun + name
+            if not (name and self.may_continue(known.begun)):
+                self.start_call(known, events)
         if known.name and known.early:
-            fragment = known.add(known.early)
-            self.tidy = self.tidy and fragment == known.early
-            events.append(CallArguments(known.index, fragment))
-            known.early = ""
+            self.add_arguments(known, events)
+
+    def add_arguments(self, call: _Call, events: list[Event]) -> None:
+        fragment = call.add(call.early)
+        self.tidy = self.tidy and fragment == call.early
+        events.append(CallArguments(call.index, fragment))
+        call.early = ""
+
+    def start_call(self, call: _Call, events: list[Event]) -> None:
+        call.name, call.index = call.begun, self.named
+        self.named += 1
+        events.append(CallStarted(call.index, call.id, call.name))
+
+    def may_continue(self, name: str) -> bool:
+        """Whether this may be the beginning of a name: some servers send names in pieces, like arguments."""
+        longer = any(tool.name.startswith(name) for tool in self.tools) and all(
+            tool.name != name for tool in self.tools
+        )
+        self.tidy = self.tidy and not longer
+        return longer
 
     def add_signature(self, extra: object, events: list[Event]) -> None:
         if signature := read_signature(extra):
@@ -225,6 +244,10 @@ class PayloadDecoder:
         """End the calls; return the finish reason that follows from them."""
         cut = finish in CUT
         for call in self.calls:
+            if call.begun and not call.name:
+                self.start_call(call, events)
+                if call.early:
+                    self.add_arguments(call, events)
             if not call.name:
                 # a call without a name cannot be made; keep its text
                 events += [TextDelta(call.early)] if call.early else []
