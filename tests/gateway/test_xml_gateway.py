@@ -149,7 +149,7 @@ def test_tools_of_servers(stream: bool) -> None:
             await gate.ask(ask(PROMPTS["roo-3.29"]))
             names = [tool["function"]["name"] for tool in gate.record.requests[-1].body["tools"]]
         (call["name"],) = [name for name in names if "issue" in name]
-        async with gateway(scripted({"when": "Go", "calls": [call]}), mode="native") as gate:
+        async with gateway(scripted({"when": "Go", "calls": [call]}), mode="native", recovery_retries=1) as gate:
             text = text_of(await gate.ask(ask(PROMPTS["roo-3.29"], stream=stream)), stream)
             assert calls_of(text, "roo-3.29") == [
                 (
@@ -161,6 +161,7 @@ def test_tools_of_servers(stream: bool) -> None:
                     },
                 )
             ]
+            assert len(gate.record.requests) == 1, "the model was told that the offered tool does not exist"
 
     run(check)
 
