@@ -452,6 +452,27 @@ def test_files_come_in_many_shapes(files: Any) -> None:
         assert params["args"]["file"][0]["path"] == "a"
 
 
+@pytest.mark.parametrize("files", [{"file": [{"path": "a"}]}, {"path": "a"}, ["a"], [{"path": "a"}]])
+def test_files_may_be_json_in_a_text(files: Any) -> None:
+    text = render(ROO, "read_file", args=json.dumps(files))
+    assert calls(ROO, text) == [("read_file", {"args": {"file": [{"path": "a"}]}})]
+
+
+@pytest.mark.parametrize("path", ["[id].ts", "{x}", "7", "[", '"a"'])
+def test_a_path_that_looks_like_json_stays_a_path(path: str) -> None:
+    assert calls(ROO, render(ROO, "read_file", args=path)) == [("read_file", {"args": {"file": [{"path": path}]}})]
+
+
+def test_answers_may_be_json_in_a_text() -> None:
+    given = [{"text": "a", "mode": "code"}, {"text": "b"}]
+    text = render(ROO, "ask_followup_question", question="q", follow_up=json.dumps(given))
+    assert calls(ROO, text) == [("ask_followup_question", {"question": "q", "follow_up": given})]
+
+
+def test_a_list_that_is_none_is_refused_in_words() -> None:
+    assert "expected a list of texts" in refuse(CLINE, "ask_followup_question", question="q", options="a, b")
+
+
 def test_a_range_of_lines_becomes_a_line_range() -> None:
     text = render(ROO, "read_file", path="a", start_line=3, end_line=9)
     assert calls(ROO, text) == [("read_file", {"args": {"file": [{"path": "a", "line_range": ["3-9"]}]}})]

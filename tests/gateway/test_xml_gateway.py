@@ -149,7 +149,7 @@ def test_tools_of_servers(stream: bool) -> None:
             await gate.ask(ask(PROMPTS["roo-3.29"]))
             names = [tool["function"]["name"] for tool in gate.record.requests[-1].body["tools"]]
         (call["name"],) = [name for name in names if "issue" in name]
-        async with gateway(scripted({"when": "Go", "calls": [call]}), mode="native") as gate:
+        async with gateway(scripted({"when": "Go", "calls": [call]}), mode="native", recovery_retries=1) as gate:
             text = text_of(await gate.ask(ask(PROMPTS["roo-3.29"], stream=stream)), stream)
             assert calls_of(text, "roo-3.29") == [
                 (
@@ -161,6 +161,7 @@ def test_tools_of_servers(stream: bool) -> None:
                     },
                 )
             ]
+            assert len(gate.record.requests) == 1, "the model was told that the offered tool does not exist"
 
     run(check)
 
@@ -538,5 +539,37 @@ def test_a_call_that_the_user_showed_is_no_call_in_a_sentence(mode: str, profile
             async with gateway(sim, mode=mode) as gate:
                 text = text_of(await gate.ask(ask(PROMPTS[profile], *shown, stream=stream)), stream)
                 assert len(calls_of(text, profile)) == made, text
+
+    run(check)
+
+
+@in_one_test("stream", [False, True])
+@in_one_test(
+    "call", ["<execute_command>\n<command>ls -l", '<tool_call>\n{"name":"execute_command","arguments":{"command":"ls']
+)
+def test_a_cut_call_keeps_its_place_behind_the_text(call: str, stream: bool) -> None:
+    async def check() -> None:
+        written = f"Now.\n\n{call}"
+        sim = scripted({"when": "Go", "text": written, "finish": "length"}, chunk=3)
+        async with gateway(sim, mode="text", recovery_retries=1) as gate:
+            answer = await gate.ask(ask(write_roo(LATER), stream=stream))
+            text = answer.joined[0] if stream else str(answer.message["content"])
+            assert text.replace("\u200b", "") == written
+            assert calls_of(text, "roo-3.29") == []
+
+    run(check)
+
+
+@in_one_test("stream", [False, True])
+@in_one_test("retries", [0, 1])
+@in_one_test("text", ["", "Now."])
+def test_a_cut_native_call_is_mentioned_once(text: str, retries: int, stream: bool) -> None:
+    async def check() -> None:
+        note = "(The call of write_to_file was cut off before it was complete, and was not made.)"
+        sim = scripted({"when": "Go", "text": text, "calls": [WRITE], "fault": "length"}, chunk=3)
+        async with gateway(sim, mode="native", recovery_retries=retries) as gate:
+            answer = await gate.ask(ask(PROMPTS["roo-3.29"], stream=stream))
+            got = answer.joined[0] if stream else str(answer.message["content"])
+            assert got == (f"{text}\n\n{note}" if text else note)
 
     run(check)

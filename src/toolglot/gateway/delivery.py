@@ -397,8 +397,8 @@ class Delivery:
         return describe_empty(reason, self.forbidden, has_output=self.has_output or bool(out))
 
     def explain_rejected(self, out: list[Event]) -> None:
-        """Append a note on which calls were not made, and why."""
-        cut = () if self.plan.streamed else dict.fromkeys((*self.cut, *self.unended))
+        """Append a note on which calls were not made, and why; a receiver that renders calls notes the cut ones."""
+        cut = () if self.plan.streamed or self.plan.reports_rejected else dict.fromkeys((*self.cut, *self.unended))
         rejected = [self.explain(self.rejected)] if self.rejected else []
         notes = [*rejected, *(CUT_CALL.format(tool=name) for name in cut)]
         if notes:

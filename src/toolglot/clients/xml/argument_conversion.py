@@ -177,17 +177,26 @@ def _convert_flag(value: Value) -> Value:
     raise ConversionError("true or false")
 
 
+def _parse_nested(value: Value) -> Value:
+    """The object or list that a text holds as JSON; any other value as it is."""
+    if not isinstance(value, str) or isinstance(value, Number):
+        return value
+    try:
+        nested = parse_strict_json(value)
+    except MalformedValue:
+        return value
+    return nested if isinstance(nested, dict | list) else value
+
+
 def _convert_json(value: Value) -> Value:
-    if isinstance(value, str) and not isinstance(value, Number):
-        value = parse_strict_json(value)
+    value = _parse_nested(value)
     if not isinstance(value, dict):
         raise ConversionError("a JSON object")
     return value
 
 
 def _convert_list(value: Value) -> Value:
-    if isinstance(value, str) and not isinstance(value, Number):
-        value = parse_strict_json(value)
+    value = _parse_nested(value)
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConversionError("a list of texts")
     return [str(item) for item in value]
@@ -196,7 +205,7 @@ def _convert_list(value: Value) -> Value:
 def _convert_files(value: Value) -> Value:
     if isinstance(value, str) and "<file>" in value:
         return parse_files(value)
-    files: list[Value] = list(_list_files(value))
+    files: list[Value] = list(_list_files(_parse_nested(value)))
     if not files:
         raise ConversionError("files with a path")
     return {"file": files}
@@ -234,7 +243,7 @@ def _list_ranges(value: Value) -> list[Value]:
 def _convert_suggestions(value: Value) -> Value:
     if isinstance(value, str) and "<suggest" in value:
         return parse_suggestions(value)
-    return list(_list_suggestions(value))
+    return list(_list_suggestions(_parse_nested(value)))
 
 
 def _list_suggestions(value: Value) -> Iterator[Value]:

@@ -86,7 +86,13 @@ class XmlSession:
 
     def find_call_defects(self, name: str, arguments: str) -> tuple[Defect, ...]:
         """Why a call cannot be rendered for the client; empty if it can."""
-        return render_call(self.context.client, self.model, name, arguments).defects
+        return render_call(self.context.client, self.model, name, arguments, servers=self.servers).defects
+
+    @property
+    def servers(self) -> dict[str, tuple[str, str]]:
+        """Server and tool of the offered names of MCP tools."""
+        members = self.context.definitions.members
+        return {name: (member.server, member.name) for name, member in members.items()}
 
     def describe(self) -> str:
         documented = len(self.context.prompt.documents)
@@ -120,9 +126,7 @@ class XmlSession:
     def make_renderer(self, native: bool) -> ResponseRenderer:
         """A renderer for the answer. ``native``: put call ids into the XML; the client sends it back with the
         history."""
-        members = self.context.definitions.members
-        servers = {name: (member.server, member.name) for name, member in members.items()}
-        return ResponseRenderer(self.context.client, self.model, carry_ids=native, servers=servers)
+        return ResponseRenderer(self.context.client, self.model, carry_ids=native, servers=self.servers)
 
 
 def detect_session(

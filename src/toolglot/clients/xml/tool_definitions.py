@@ -8,7 +8,7 @@ with the schemas of their servers; ``ToolDefinitions.members`` maps them back to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -50,15 +50,20 @@ def define_tools(client: XmlClient, prompt: ClientPrompt) -> ToolDefinitions:
         for document in prompt.documents
         if document.name != hidden
     ]
-    tools += [Tool(name, member.description, member.schema or {"type": "object"}) for name, member in members.items()]
-    return ToolDefinitions(tuple(tools), members)
+    return ToolDefinitions((*tools, *_define_members(members)), members)
 
 
 def define_lenient_tools(client: XmlClient, prompt: ClientPrompt) -> tuple[Tool, ...]:
-    """All tools with all aliases, for reading what a model wrote. Clients document some tools in a later message, and
-    themselves reject those that are not allowed."""
+    """All tools with all aliases, for reading what a model wrote, and the tools of MCP servers by their offered names.
+    Clients document some tools in a later message, and themselves reject those that are not allowed."""
     unknown = [define_tool(document, None) for document in prompt.documents if client.find_tool(document.name) is None]
-    return (*client.list_tools(lenient=True), *unknown)
+    members = _name_server_tools(prompt.servers) if prompt.documents else {}
+    return (*client.list_tools(lenient=True), *unknown, *_define_members(members))
+
+
+def _define_members(members: Mapping[str, ServerTool]) -> Iterator[Tool]:
+    for name, member in members.items():
+        yield Tool(name, member.description, member.schema or {"type": "object"})
 
 
 def _name_server_tools(members: Iterable[ServerTool]) -> dict[str, ServerTool]:

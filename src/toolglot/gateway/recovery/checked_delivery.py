@@ -215,6 +215,8 @@ class CheckedDelivery:
                 call = self.calls.pop(index)
                 call.end = event
                 if call.held and self.first_defect is None:
+                    if isinstance(event, CallRejected) and event.dialect:  # text again: blanks before it came meanwhile
+                        self.queue.append(self.queue.pop(self.queue.index(call)))
                     self.drain_queue(out)
                 elif not call.held:
                     self.end_call(call, event, out)
@@ -310,10 +312,7 @@ class CheckedDelivery:
                 self.recorder.notes.append(f"a call of {call.event.name} was sent before it was checked: {defects[0]}")
                 self.recovery.on_defect()
             self.delivered.append((call.event.name, arguments))
-            if call.held:
-                self.send_whole(call, event, out)
-            else:
-                self.send(event, call, out)
+            self.send_whole(call, event, out) if call.held else self.send(event, call, out)
 
     def withhold(self, call: OpenCall, ended: CallEnded) -> None:
         """A complete call is not sent, or not yet."""
