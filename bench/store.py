@@ -1,9 +1,13 @@
-"""What records and the console cost: gateways that differ only in their store and console, in one run, in turns.
+"""What telemetry, records and the console cost: gateways that differ only in these settings, in one run, in turns.
 
-Each gateway answers the same loads: whole answers as fast as they go (CPU time of a request), and paced streams beside refused
-requests, of which each ends with a record (latency of chunks). Figures are CPU time of the gateway's process, threads
-included; a PostgreSQL server is another process and not counted. Compare the ratios to the gateway without a store and console,
-which are medians over the rounds. Needs gcc, as ``bench/gateway.py`` does.
+One gateway has all of it off: no store, no console, no line in the log for a request. It is there twice: what the second
+costs more than the first is the noise of the machine. The loads are paced streams, from the request to the record: so
+many events a second, each a network read and a write, however fast the gateway is; and short answers as fast as they go.
+
+Rounds are short, all gateways answer in each, in changing order. A figure is the median of the ratios to the gateway
+that has everything off in the same round, with quartiles and the interval that holds the true median with 95 %. CPU time is
+that of the gateway's process, threads included; a PostgreSQL server is another process and not counted. Last comes
+the latency of chunks, beside refused requests of which each ends with a record. Needs gcc, as ``bench/gateway.py`` does.
 """
 
 from __future__ import annotations
@@ -13,10 +17,12 @@ import http.client
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from math import comb
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from time import sleep
 
 from gateway import LONG, SHORT, Bench, Lane
@@ -25,24 +31,46 @@ from loads import Load
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-NO_STORE = "none"
+OFF, AGAIN = "off", "off, again"
 SQLITE, BODIES, POSTGRES = "sqlite", "sqlite, all bodies", "postgresql"
 WATCHED, WATCHED_BODIES = "sqlite, open console", "sqlite, all bodies, open console"
-MIDDLE = 100
-SHAPES = {
-    "relay, 8 events": ("text", False, SHORT, 600),
-    "relay, 100 events": ("text", False, MIDDLE, 300),
-    "relay, 400 events": ("text", False, LONG, 150),
-    "call as text, 100 events": ("hermes", True, MIDDLE, 200),
+NOTHING: Mapping[str, str] = {"url": "none"}
+ALL_BODIES: Mapping[str, str] = {"bodies": "all"}
+STORES: Mapping[str, Mapping[str, str]] = {
+    OFF: NOTHING,
+    AGAIN: NOTHING,
+    SQLITE: {},
+    WATCHED: {},
+    BODIES: ALL_BODIES,
+    WATCHED_BODIES: ALL_BODIES,
+    POSTGRES: {},
 }
-"""What the model answers, whether tools are offered, events of an answer, answers of a round."""
-PACED = "relay, 400 events, paced"
-PACED_STREAMS, PACED_RATE = 40, 5000
-"""Streams at once, and the events of all of them in a second: each event is a network read and a write."""
-RECORD_SECONDS = 1.2
+MIDDLE = 100
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A load: what the model answers, whether tools are offered, events of an answer, answers of a round; with a
+    ``rate`` the answers are streams at once, with so many events a second in all."""
+
+    kind: str
+    tools: bool
+    events: int
+    answers: int
+    rate: int = 0
+
+
+SHAPES: Mapping[str, Shape] = {
+    "relayed stream, 400 events": Shape("text", False, LONG, 10, 5000),
+    "call as text, stream of 100 events": Shape("hermes", True, MIDDLE, 40, 5000),
+    "relayed, 8 events, short": Shape("text", False, SHORT, 300),
+}
+RECORD_SECONDS = 0.7
 """Seconds within which records are written."""
 BESIDE_SECONDS = 0.02
 """Seconds between the requests beside paced streams."""
+LATENCY_ROUNDS = 5
+CONFIDENCE = 0.95
 
 
 def lane_of(store: str, kind: str, tools: bool) -> Lane:
@@ -94,88 +122,112 @@ def opened_console(port: int) -> Iterator[None]:
         ended.set()
 
 
-def pace_whole(bench: Bench, lane: Lane) -> None:
-    """Paced streams from their requests to their records: the CPU time of each."""
+def measure_shape(bench: Bench, name: str, shape: Shape, lane: Lane) -> None:
+    """Answers from their requests to their records: the CPU time of each."""
     gateway = bench.gateways[lane.gateway]
     before = gateway.cpu_seconds()
-    with bench.streams(PACED, lane, PACED_STREAMS, LONG, 1_000_000 // PACED_RATE):
-        bench.load.say("go")
-        bench.read_result(PACED, lane)
+    if shape.rate:
+        with bench.streams(name, lane, shape.answers, shape.events, 1_000_000 // shape.rate):
+            bench.load.say("go")
+            bench.read_result(name, lane)
+    else:
+        index, script = bench.load.script(lane.kind, shape.events, lane.translated)
+        request = bench.load.request(gateway.port, lane.tools)
+        bench.load.say(f"load {gateway.port} {request} {index} {shape.answers} 4 {' '.join(map(str, script.letters))}")
+        bench.read_result(name, lane)
     sleep(RECORD_SECONDS)
-    bench.note(PACED, lane, request=(gateway.cpu_seconds() - before) / PACED_STREAMS * 1e6)
+    bench.note(name, lane, answer=(gateway.cpu_seconds() - before) / shape.answers * 1e6)
 
 
-def measure(bench: Bench, rounds: int, seconds: float) -> None:
+def measure(bench: Bench, rounds: int, latency_seconds: float) -> None:
     stores = list(bench.gateways)
     for store in stores:
-        for name, (kind, tools, events, _) in SHAPES.items():
-            bench.answers(f"warm {name}", lane_of(store, kind, tools), 30, 4, events)
+        for name, shape in SHAPES.items():
+            bench.answers(f"warm {name}", lane_of(store, shape.kind, shape.tools), 200, 4, shape.events)
     for number in range(rounds):
         turn = stores[number % len(stores) :] + stores[: number % len(stores)]
-        for name, (kind, tools, events, answers) in SHAPES.items():
-            for store in turn:
-                bench.answers(name, lane_of(store, kind, tools), answers, 4, events)
-        for store in turn:
-            pace_whole(bench, lane_of(store, "text", False))
-        for store in turn:
-            with requests_beside(bench.gateways[store].port):
-                bench.pace("paced", lane_of(store, "text", False), 20, 1000, seconds)
+        for name, shape in SHAPES.items():
+            for store in turn if number % 2 else reversed(turn):
+                measure_shape(bench, name, shape, lane_of(store, shape.kind, shape.tools))
         print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
+    for number in range(LATENCY_ROUNDS if latency_seconds else 0):
+        for store in stores[number % len(stores) :] + stores[: number % len(stores)]:
+            with requests_beside(bench.gateways[store].port):
+                bench.pace("paced", lane_of(store, "text", False), 20, 1000, latency_seconds)
+
+
+def find_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Two of the values between which the true median is, with ``CONFIDENCE``."""
+    ordered, count = sorted(values), len(values)
+    outside, at = 0.0, 0
+    while at < count // 2 and outside + comb(count, at) / 2**count <= (1 - CONFIDENCE) / 2:
+        outside += comb(count, at) / 2**count
+        at += 1
+    at = max(0, at - 1)
+    return ordered[at], ordered[count - 1 - at]
 
 
 def show(bench: Bench) -> None:
     stores = list(bench.gateways)
-    print(
-        "| CPU time of a request | "
-        + " | ".join(f"{store}, us | ratio (rounds)" for store in stores[1:])
-        + " | none, us |"
-    )
-    print("|---|" + "---:|---:|" * (len(stores) - 1) + "---:|")
-    for name, kind, tools in (
-        *((name, kind, tools) for name, (kind, tools, _, _) in SHAPES.items()),
-        (PACED, "text", False),
-    ):
-        base = bench.figures[name, lane_of(NO_STORE, kind, tools).name, "request"]
-        cells = []
+    print("| CPU time of an answer | gateway | off, us | more, us | ratio | median, 95 % | quartiles |")
+    print("|---|---|---:|---:|---:|---:|---:|")
+    for name, shape in SHAPES.items():
+        base = bench.figures[name, lane_of(OFF, shape.kind, shape.tools).name, "answer"]
         for store in stores[1:]:
-            figures = bench.figures[name, lane_of(store, kind, tools).name, "request"]
+            figures = bench.figures[name, lane_of(store, shape.kind, shape.tools).name, "answer"]
             each = [one / other for one, other in zip(figures, base, strict=True)]
-            cells.append(f"{median(figures):.0f} | {median(each):.3f} ({min(each):.2f} to {max(each):.2f})")
-        print(f"| {name} | {' | '.join(cells)} | {median(base):.0f} |")
+            more = median(one - other for one, other in zip(figures, base, strict=True))
+            low, high = find_interval(each)
+            first, _, third = quantiles(each, n=4) if len(each) > 1 else (each[0],) * 3
+            print(
+                f"| {name} | {store} | {median(base):,.0f} | {more:+,.0f} | {median(each):.3f} | {low:.3f} to {high:.3f}"
+                f" | {first:.3f} to {third:.3f} |"
+            )
+    if ("paced", lane_of(OFF, "text", False).name, "latency_p50") not in bench.figures:
+        return
     print("\n| latency of a chunk, us | " + " | ".join(stores) + " |\n|---|" + "---:|" * len(stores))
     for metric in ("latency_p50", "latency_p99"):
         values = (median(bench.figures["paced", lane_of(store, "text", False).name, metric]) for store in stores)
         print(f"| {metric[8:]} | " + " | ".join(f"{value:.0f}" for value in values) + " |")
 
 
+def write_settings(name: str, store: Mapping[str, str]) -> str:
+    """The settings of a gateway, as TOML."""
+    is_off = name in (OFF, AGAIN)
+    lines = ["[console]", f"enabled = {'false' if is_off else 'true'}"]
+    lines += ["[server]", 'log_level = "error"'] if is_off else []
+    return "\n".join([*lines, "[store]", *(f'{key} = "{value}"' for key, value in store.items())]) + "\n"
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of the paced streams")
-    parser.add_argument("--without-postgres", action="store_true")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of the streams for latency; 0: none")
+    names = [name for name in STORES if name not in (OFF, AGAIN)]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help="only these gateways")
+    parser.add_argument("--checkout", type=Path, metavar="FOLDER", help="measure another checkout")
     arguments = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         load = Load(folder)
         stack.callback(load.stop)
-        bodies = {"bodies": "all"}
-        stores = {NO_STORE: {"url": "none"}, SQLITE: {}, WATCHED: {}, BODIES: bodies, WATCHED_BODIES: bodies}
-        if not arguments.without_postgres:
-            from support.postgres import PostgresServer
-
-            server = PostgresServer({"fsync": "on", "full_page_writes": "on"})
-            stack.callback(server.remove)
-            server.start()
-            stores[POSTGRES] = {"url": stack.enter_context(server.lend_database())}
         gateways = []
-        for name, settings in stores.items():
+        for name, settings in STORES.items():
+            if name in names and name not in arguments.only:
+                continue
+            if name == POSTGRES:
+                from support.postgres import PostgresServer
+
+                server = PostgresServer({"fsync": "on", "full_page_writes": "on"})
+                stack.callback(server.remove)
+                server.start()
+                settings = {"url": stack.enter_context(server.lend_database())}
             state = folder / name
             state.mkdir()
             path = state / "toolglot.toml"
-            console = f"[console]\nenabled = {'false' if name == NO_STORE else 'true'}\n"
-            path.write_text(console + "[store]\n" + "".join(f'{key} = "{value}"\n' for key, value in settings.items()))
+            path.write_text(write_settings(name, settings))
             options = ("--mode", "text", "--dialect", "hermes", "--state-dir", str(state), "--config", str(path))
-            gateway = start_toolglot(name, load.port, state, options)
+            gateway = start_toolglot(name, load.port, state, options, checkout=arguments.checkout)
             gateways.append(gateway)
             stop: Callable[[], None] = gateway.stop
             stack.callback(stop)

@@ -1,9 +1,10 @@
-"""Sessions of requests are the same whether their records are named one by one or many at a time."""
+"""Sessions of requests are the same whether their records are named one by one or many at a time, and by which process."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 
 from toolglot.core.conversation import Message, Text
 from toolglot.gateway.sessions.chain import make_chain
-from toolglot.gateway.sessions.naming import EndedTurn, find_names
+from toolglot.gateway.sessions.naming import EndedTurn, NamedTurns, find_names
 from toolglot.gateway.sessions.turns import SessionTurn
+from toolglot.store.interface import FoundNode
 from toolglot.store.sqlite import SqliteStore
 
 OWNER = bytes(8)
@@ -73,3 +75,66 @@ def test_the_size_of_a_batch_does_not_matter(seed: int, tmp_path: Path) -> None:
     assert len(set(alone)) > 1
     for size in (2, 7, len(requests)):
         assert name_in_batches(requests, size, tmp_path) == alone
+
+
+LONG = [(role, f"{role} {number}") for number in range(20) for role in ("user", "assistant")]
+
+
+async def open_pair(folder: Path) -> tuple[SqliteStore, SqliteStore]:
+    stores = SqliteStore(folder / "pair.db", lambda: 1.0), SqliteStore(folder / "pair.db", lambda: 1.0)
+    for store in stores:
+        await store.open()
+    return stores
+
+
+def test_a_request_is_named_again_if_another_process_was_faster(tmp_path: Path) -> None:
+    """Two processes have continued the same question with different answers at the same time."""
+
+    async def test() -> None:
+        numbers = count(1)
+        one, two = await open_pair(tmp_path)
+
+        async def find(store: SqliteStore, *dialog: tuple[str, str]) -> NamedTurns:
+            return await find_names([make_turn(list(dialog))], store, lambda: f"ses_{next(numbers)}")
+
+        begun = await find(one, ("user", "Hello"))
+        assert await one.add_turns(begun.add_records([]))
+        first = await find(one, ("user", "Hello"), ("assistant", "Yes"), ("user", "More"))
+        second = await find(two, ("user", "Hello"), ("assistant", "No"), ("user", "More"))
+        assert first.names == second.names == begun.names
+        assert await two.add_turns(second.add_records([]))
+        assert not await one.add_turns(first.add_records([]))
+        again = await find(one, ("user", "Hello"), ("assistant", "Yes"), ("user", "More"))
+        assert again.names != begun.names
+        assert await one.add_turns(again.add_records([]))
+        assert {session.id for session in await two.list_sessions(OWNER, 10)} == {*begun.names, *again.names}
+        for store in (one, two):
+            await store.close()
+
+    asyncio.run(test())
+
+
+def test_of_a_known_conversation_only_its_end_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        store, other = await open_pair(tmp_path)
+        asked: list[int] = []
+        find_nodes = store.find_nodes
+
+        async def note(keys: Sequence[bytes]) -> list[FoundNode]:
+            asked.append(len(keys))
+            return await find_nodes(keys)
+
+        monkeypatch.setattr(store, "find_nodes", note)
+        numbers = count(1)
+        names: list[str] = []
+        for end in (1, 37, 39, 5):  # new; goes on far behind what is known; the next turn; an earlier one, edited
+            dialog = LONG[:end] if end != 5 else [*LONG[:4], ("user", "something else")]
+            named = await find_names([make_turn(dialog)], store, lambda: f"ses_{next(numbers)}")
+            assert await store.add_turns(named.add_records([]))
+            names += named.names
+        assert asked == [1, 2, 17, 2, 2, 1]
+        assert names == ["ses_1"] * 4
+        await store.close()
+        await other.close()
+
+    asyncio.run(test())
