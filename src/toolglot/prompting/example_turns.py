@@ -1,17 +1,18 @@
-"""Example turns for models that can write a call, but do not look before they write.
+"""Example turns for models that can write a call, but do not know when to make one.
 
 Rules in the prompt hardly change what a small model does; turns of a conversation do (``bench/README.md``). The turns
-are placed between the system prompt and the conversation and show short tasks on files, done with the client's own
-tools: read first, then change, then say in words what was done. Files and values are nonsense, so that they fit no
-real task. A client without a tool that reads a file and one that writes it gets no examples.
+are placed between the system prompt and the conversation and use the client's own tools, because tools that exist only
+in examples are called too. A client with tools that read and write a file gets short tasks: read first, then change,
+then say in words what was done. Any other one gets a request for several calls, if these are allowed.
+Files and values are nonsense, so that they fit no real task.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +21,8 @@ from toolglot.clients.file_tools import FileTool, find_file_tools
 from toolglot.core.conversation import Conversation, Message, Text, Tool
 from toolglot.prompting.call_writer import write_calls
 from toolglot.prompting.conversation import PromptedConversation, render_as_text, write_result
+from toolglot.prompting.example_arguments import type_of
+from toolglot.prompting.few_shot import required_properties, write_request
 
 FOLDER: Final = "/zq/"
 """Stands before the names of files where the tools ask for absolute paths."""
@@ -79,22 +82,62 @@ _TASKS: Final = (
 def render_with_examples(conversation: Conversation, dialect: str, *, parallel: bool = False) -> PromptedConversation:
     """Render a conversation as ``render_as_text`` does, with example turns behind the system prompt."""
     prompted = render_as_text(conversation, dialect, parallel=parallel)
-    examples = _make_turns(tuple(prompted.tools), dialect, parallel) if prompted.tools else ()
-    if not examples:
+    if not prompted.tools:
         return prompted
+    examples = _make_turns(tuple(prompted.tools), dialect, parallel)
     system, *others = prompted.conversation.messages
     return replace(prompted, conversation=replace(prompted.conversation, messages=(system, *examples, *others)))
 
 
 @lru_cache(maxsize=16)
 def _make_turns(tools: tuple[Tool, ...], dialect: str, parallel: bool) -> tuple[Message, ...]:
-    """User and assistant messages by turns; none if the client has no tools for the tasks."""
+    """User and assistant messages by turns."""
     found = find_file_tools(tools)
     if found.reader is None or found.writer is None:
-        return ()
-    agent = _Agent(tools, dialect, parallel, found.reader, found.writer, found.editor)
-    texts = [*_GREETING, *(text for task in _TASKS for text in agent.work(task))]
+        texts = [*_GREETING, *_show_calls(tools, dialect)] if parallel else []
+    else:
+        agent = _Agent(tools, dialect, parallel, found.reader, found.writer, found.editor)
+        texts = [*_GREETING, *(text for task in _TASKS for text in agent.work(task))]
     return tuple(Message("assistant" if at % 2 else "user", (Text(text),)) for at, text in enumerate(texts))
+
+
+def _show_calls(tools: Sequence[Tool], dialect: str) -> tuple[str, str]:
+    """A request for several calls and these calls: two of one tool, unless they would be equal, and one of another."""
+    first, last = tools[0], tools[-1]
+    made = [(first, _make_values(first, 0)), (first, _make_values(first, 1))]
+    made = made[: 1 if made[0] == made[1] else 2]
+    if last is not first:
+        made.append((last, _make_values(last, 2)))
+    request = " ".join(write_request(tool, values) for tool, values in made)
+    return request, write_calls(dialect, [(tool.name, json.dumps(values)) for tool, values in made], tools)
+
+
+def _make_values(tool: Tool, number: int) -> dict[str, Any]:
+    """Values for the required parameters of a tool; other ones for another number."""
+    return {key: _make_value(schema, number) for key, schema in required_properties(tool.parameters).items()}
+
+
+def _make_value(schema: Mapping[str, Any], number: int) -> Any:
+    if "const" in schema:
+        return schema["const"]
+    options = schema.get("enum")
+    if isinstance(options, (list, tuple)) and options:
+        return options[number % len(options)]
+    match type_of(schema):
+        case "object":
+            return {key: _make_value(inner, number) for key, inner in required_properties(schema).items()}
+        case "array":
+            items = schema.get("items")
+            return [_make_value(items if isinstance(items, Mapping) else {}, number)]
+        case "integer":
+            return 11 + number
+        case "number":
+            return 1.5 + number
+        case "boolean":
+            return number % 2 == 0
+        case "null":
+            return None
+    return f"Zq{number + 1}"
 
 
 _MadeCall = tuple[FileTool, tuple[str, ...], str]
