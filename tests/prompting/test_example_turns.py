@@ -86,16 +86,59 @@ def test_absolute_paths_are_shown_where_the_tools_ask_for_them() -> None:
     assert not any(FOLDER in text for _, text in render())
 
 
+WEATHER, CLOCK = make_tool("get_weather", "city"), make_tool("now")
+
+
+@pytest.mark.parametrize(
+    ("tools", "shown"),
+    [
+        ((WEATHER,), [("get_weather", {"city": "Zq1"}), ("get_weather", {"city": "Zq2"})]),
+        ((CLOCK,), [("now", {})]),
+        ((CLOCK, READ, WEATHER), [("now", {}), ("get_weather", {"city": "Zq3"})]),
+    ],
+)
+def test_other_tools_get_an_example_of_several_calls(tools: tuple[Tool, ...], shown: list[object]) -> None:
+    rendered = render(tools, parallel=True)
+    assert [role for role, _ in rendered] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert list_calls(rendered, tools, "fenced_json") == shown
+
+
+def test_values_have_the_types_of_the_schema() -> None:
+    schemas = {
+        "text": {"type": "string"},
+        "count": {"type": "integer"},
+        "share": {"type": ["null", "number"]},
+        "fast": {"type": "boolean"},
+        "unit": {"enum": ["km", "mile"]},
+        "kind": {"const": "x"},
+        "none": {"type": "null"},
+        "names": {"type": "array", "items": {"type": "string"}},
+        "things": {"type": "array"},
+        "place": {"properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}, "required": ["y"]},
+        "extra": {"type": "string"},
+    }
+    parameters = {"type": "object", "properties": schemas, "required": [key for key in schemas if key != "extra"]}
+    tools = (Tool("measure", "Measure.", parameters),)
+    first, second = (arguments for _, arguments in list_calls(render(tools, parallel=True), tools, "fenced_json"))
+    assert first == {
+        **{"text": "Zq1", "count": 11, "share": 1.5, "fast": True, "unit": "km", "kind": "x", "none": None},
+        **{"names": ["Zq1"], "things": ["Zq1"], "place": {"y": 11}},
+    }
+    assert (second["text"], second["count"], second["unit"]) == ("Zq2", 12, "mile")
+
+
 @pytest.mark.parametrize(
     ("tools", "choice"),
     [
         ((READ,), ToolChoice()),
         ((WRITE, EDIT), ToolChoice()),
-        ((make_tool("get_weather", "city"),), ToolChoice()),
+        ((WEATHER,), ToolChoice()),
         (TOOLS, ToolChoice("none")),
         (TOOLS, ToolChoice.one("Bash")),
     ],
 )
-def test_other_tools_get_the_plain_prompt(tools: tuple[Tool, ...], choice: ToolChoice) -> None:
+def test_other_tools_get_the_plain_prompt_where_one_call_is_allowed(
+    tools: tuple[Tool, ...], choice: ToolChoice
+) -> None:
     plain = render_as_text(Conversation("m", ASKED, tools, choice), "fenced_json").conversation.messages
     assert render(tools, choice=choice) == [(message.role, message.text) for message in plain]
