@@ -40,7 +40,6 @@ TOOLS = [
     tool("run_command", "Run a command in the shell.", command="Command line to run"),
     tool("web_search", "Search the web.", query="What to search for"),
 ]
-REQUIRED = {each["function"]["name"]: each["function"]["parameters"]["required"] for each in TOOLS}
 
 REQUESTS: list[tuple[str, str, dict[str, str]]] = [
     ("What is the weather in Oslo?", "get_weather", {"city": "Oslo"}),
@@ -112,15 +111,16 @@ def ask(base_url: str, text: str, choice: str) -> tuple[dict[str, Any], float]:
     return message, time.monotonic() - began
 
 
-def read_call(message: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """The first call, if a client could execute it."""
+def read_call(message: dict[str, Any], tools: list[dict[str, Any]] = TOOLS) -> tuple[str, dict[str, Any]] | None:
+    """The first call, if a client with these tools could execute it."""
+    required = {each["function"]["name"]: each["function"]["parameters"]["required"] for each in tools}
     for call in (message.get("tool_calls") or [])[:1]:
         name = call["function"]["name"]
         try:
             arguments = json.loads(call["function"]["arguments"])
         except ValueError:
             return None
-        if name in REQUIRED and all(isinstance(arguments.get(key), str) for key in REQUIRED[name]):
+        if name in required and all(isinstance(arguments.get(key), str) for key in required[name]):
             return name, arguments
     return None
 

@@ -12,7 +12,7 @@ done again, and equal requests are answered from memory.
     python bench/models.py --minutes 20                     stop after 20 minutes
     python bench/models.py --again --ways on                anew, after a change of toolglot
     python bench/models.py --tables                         only print what was measured
-    python bench/models.py --tuning --ways on               other questions and tasks, to try changes of toolglot with
+    python bench/models.py --tuning --ways on               other items, to try changes of toolglot with
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ import bfcl
 import local
 import packages
 import rivals
-import tuning_tasks
+import tuning_items
 from message_wire import from_messages_answer, to_messages_request
 from remembering import Memory, RememberingRelay
 
@@ -106,10 +106,11 @@ class Item:
 def list_items(parts: Sequence[str], rows: int, tuning: bool) -> Iterator[Item]:
     """The items of the parts, in a fixed order. Those for tuning are others, as long as ``rows`` is not changed."""
     if "requests" in parts:
-        yield from (Item("requests", each[0], _Request(*each)) for each in local.REQUESTS)
-        yield from (Item("requests", text, _SmallTalk(text)) for text in local.SMALL_TALK)
+        asked = tuning_items if tuning else local
+        yield from (Item("requests", each[0], _Request(*each, asked.TOOLS)) for each in asked.REQUESTS)
+        yield from (Item("requests", text, _SmallTalk(text, asked.TOOLS)) for text in asked.SMALL_TALK)
     if "tasks" in parts:
-        tasks = tuning_tasks.TUNING_TASKS if tuning else agent_tasks.TASKS
+        tasks = tuning_items.TASKS if tuning else agent_tasks.TASKS
         yield from (Item("tasks", task.name, _TaskRun(task)) for task in tasks)
     if "bfcl" in parts:
         questions = choose_questions(packages.download(packages.BFCL, BUILD), rows + TUNING_ROWS * tuning)
@@ -139,10 +140,11 @@ class _Request:
     text: str
     tool: str
     arguments: Mapping[str, str]
+    tools: list[dict[str, Any]]
 
     def __call__(self, way: Way) -> tuple[list[str], str]:
-        message = way.ask([{"role": "user", "content": self.text}], local.TOOLS)
-        call = local.read_call(message)
+        message = way.ask([{"role": "user", "content": self.text}], self.tools)
+        call = local.read_call(message, self.tools)
         right = call is not None and call[0] == self.tool
         exact = call == (self.tool, self.arguments)
         return ["valid"] * (call is not None) + ["right"] * right + ["exact"] * exact, show(message)
@@ -151,9 +153,10 @@ class _Request:
 @dataclass(frozen=True)
 class _SmallTalk:
     text: str
+    tools: list[dict[str, Any]]
 
     def __call__(self, way: Way) -> tuple[list[str], str]:
-        message = way.ask([{"role": "user", "content": self.text}], local.TOOLS)
+        message = way.ask([{"role": "user", "content": self.text}], self.tools)
         return ["text"] * (not message.get("tool_calls") and bool(message.get("content"))), show(message)
 
 

@@ -176,7 +176,7 @@ def test_the_editing_option_is_explained(capsys: pytest.CaptureFixture[str], mon
 
 
 @pytest.mark.parametrize(
-    ("named", "rule"), [("0.5b", "llama.cpp, Qwen2.5-Coder 0.5B"), ("1.5b", "llama.cpp, Qwen2.5-Coder")]
+    ("named", "rule"), [("0.5b", "llama.cpp, Qwen2.5-Coder 0.5B"), ("1.5b", "llama.cpp, Qwen2.5-Coder 1.5B")]
 )
 def test_an_embedded_model_is_explained_without_starting_it(
     named: str, rule: str, capsys: pytest.CaptureFixture[str], request_file: str

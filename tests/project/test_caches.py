@@ -94,6 +94,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "prompting.conversation:_definition_text": (512, "tool definitions as text"),
     "prompting.conversation:_prepare": (64, "prompts of a tool set in a dialect"),
     "prompting.conversation:_split_template": (256, "parsed templates of tool results"),
+    "prompting.example_turns:_make_turns": (16, "example turns of a tool set for guided models"),
     "prompting.few_shot:_prepare": (16, "prompts and examples of a tool set for small models"),
     "prompting.grammar.answer_schema:build_answer_schema": (16, "schemas of an answer with a call"),
     "prompting.grammar.call_shape:_split_sample": (ALL, "dialect samples, split at the arguments"),

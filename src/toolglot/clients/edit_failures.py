@@ -37,14 +37,14 @@ FAILURES: Final = (
 _FAILURE: Final = re.compile("|".join(FAILURES), re.IGNORECASE)
 _SEARCHED: Final = 1 << 14
 """How many characters of a result are searched for such a sentence; Cline repeats the text before it."""
-_PATH_KEYS: Final = (
+PATH_KEYS: Final = (
     *("path", "file_path", "filePath", "filepath", "file", "filename", "target_file"),
     *("absolute_path", "relative_path", "uri"),
 )
-_OLD_KEYS: Final = ("old_string", "oldString", "old_str", "oldStr", "old_text", "oldText", "search", "find")
-_NEW_KEYS: Final = ("new_string", "newString", "new_str", "newStr", "new_text", "newText", "replace", "replacement")
+OLD_KEYS: Final = ("old_string", "oldString", "old_str", "oldStr", "old_text", "oldText", "search", "find")
+NEW_KEYS: Final = ("new_string", "newString", "new_str", "newStr", "new_text", "newText", "replace", "replacement")
 _LIST_KEYS: Final = ("edits", "operations", "changes", "replacements")
-_CONTENT_KEYS: Final = ("content", "contents", "file_text", "text")
+CONTENT_KEYS: Final = ("content", "contents", "file_text", "text")
 _BLOCK_KEYS: Final = ("diff", "patch", "patchText", "input", "command", "cmd")
 _SEARCH: Final = re.compile(r"(?:<{5,}|-{5,}) ?SEARCH>?\s*$")
 _DIVIDER: Final = re.compile(r"={5,}\s*$")
@@ -85,19 +85,19 @@ def read_edit(arguments: Mapping[str, Any]) -> Edit | None:
 def _read_pairs(arguments: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The texts to replace and their replacements, of the call itself or of a list of edits."""
     listed = [one for key in _LIST_KEYS for one in _dicts_in(arguments.get(key))]
-    edits = [one for one in (arguments, *listed) if _text_at(one, _OLD_KEYS)]
-    old, new = ([_text_at(one, keys) for one in edits] for keys in (_OLD_KEYS, _NEW_KEYS))
+    edits = [one for one in (arguments, *listed) if _text_at(one, OLD_KEYS)]
+    old, new = ([_text_at(one, keys) for one in edits] for keys in (OLD_KEYS, NEW_KEYS))
     return tuple(filter(None, old)), tuple(text for text in new if text is not None)
 
 
 def read_path(arguments: Mapping[str, Any]) -> str:
     """The path of a call for one file; empty if there is none."""
-    return _text_at(arguments, _PATH_KEYS) or ""
+    return _text_at(arguments, PATH_KEYS) or ""
 
 
 def read_content(arguments: Mapping[str, Any]) -> str | None:
     """The whole text that a call writes to a file; None if it writes none."""
-    return _text_at(arguments, _CONTENT_KEYS)
+    return _text_at(arguments, CONTENT_KEYS)
 
 
 def read_shown_paths(arguments: Mapping[str, Any]) -> list[str]:

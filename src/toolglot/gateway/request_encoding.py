@@ -15,6 +15,7 @@ from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCh
 from toolglot.gateway.capabilities.constraints import constrain
 from toolglot.gateway.capabilities.profiles import (
     NEEDS_EXAMPLES,
+    NEEDS_GUIDANCE,
     REASONING_RETURNED,
     SIGNED_CALLS,
     STREAM_ONLY,
@@ -31,6 +32,7 @@ from toolglot.gateway.prompt_stability import (
 from toolglot.gateway.recovery.annotations import Annotation, annotate, find_last_turn
 from toolglot.gateway.recovery.attempts import AnswerDefect, DefectKind, Step
 from toolglot.gateway.recovery.edit_hints import find_edit_hints
+from toolglot.gateway.recovery.failed_calls import find_failures
 from toolglot.gateway.recovery.history import HealedHistory, heal_history
 from toolglot.gateway.recovery.loop_guard import find_loops
 from toolglot.gateway.recovery.retry_messages import append_messages, make_retry_messages
@@ -38,6 +40,7 @@ from toolglot.gateway.routing import NATIVE, RELAY, TEXT
 from toolglot.gateway.sessions.kept_reasoning import Keeping, find_turn, restore
 from toolglot.gateway.sessions.recognition import make_chat_turn
 from toolglot.prompting.conversation import PromptedConversation, render_as_text
+from toolglot.prompting.example_turns import render_with_examples
 from toolglot.prompting.few_shot import render_for_small_model
 from toolglot.prompting.output_format import state_output_format
 from toolglot.wires.translation import rename_tools
@@ -177,13 +180,20 @@ def _offer_one(conversation: Conversation, name: str, native: bool) -> Conversat
 
 def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedConversation:
     route = exchange.route
-    if route.upstream.coached or (route.rule is not None and NEEDS_EXAMPLES in route.rule.quirks):
+    if route.upstream.coached or _has_quirk(exchange, NEEDS_EXAMPLES):
         return render_for_small_model(conversation, route.dialect)
-    prompted = render_as_text(conversation, route.dialect, parallel=route.parallel)
+    render = render_with_examples if _has_quirk(exchange, NEEDS_GUIDANCE) else render_as_text
+    prompted = render(conversation, route.dialect, parallel=route.parallel)
     if conversation.choice.mode != "required":
         return prompted
     wire, rule = exchange.upstream_wire, _find_rule(exchange)
     return constrain(prompted, rule, wire, route.dialect, parallel=route.parallel) or prompted
+
+
+def _has_quirk(exchange: Exchange, quirk: str) -> bool:
+    """Whether the profile of the model has a quirk."""
+    rule = exchange.route.rule
+    return rule is not None and quirk in rule.quirks
 
 
 def _encode_natively(exchange: Exchange, conversation: Conversation) -> bytes:
@@ -278,11 +288,15 @@ def _heal_messages(exchange: Exchange, conversation: Conversation) -> HealedHist
 
 
 def _find_annotations(exchange: Exchange, messages: Sequence[Message]) -> list[Annotation]:
-    """What recovery tells the model about repeated calls and failed edits. New annotations are recorded."""
+    """What recovery tells the model about repeated and failed calls. New annotations are recorded."""
     recovery = exchange.settings.recovery
     if exchange.route.tool_mode is RELAY:
         return []
-    found = [*find_loops(messages, recovery.loop_guard), *(find_edit_hints(messages) if recovery.edit_hints else ())]
+    found = [
+        *find_loops(messages, recovery.loop_guard),
+        *(find_edit_hints(messages) if recovery.edit_hints else ()),
+        *(find_failures(messages) if _has_quirk(exchange, NEEDS_GUIDANCE) else ()),
+    ]
     if not found or not exchange.experiment.runs(RECOVERY):
         return []
     last = find_last_turn(messages)

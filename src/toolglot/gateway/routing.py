@@ -259,7 +259,8 @@ def _apply_capabilities(
     route = structs.replace(route, rule=rule, failure=None if kept.native else failure)
     if kept.native:
         return structs.replace(route, tool_mode=NATIVE, parallel=_teaches_parallel(model, parallel, rule.parallel))
-    return structs.replace(route, parallel=_teaches_parallel(model, parallel), extra=quirk_fields(rule))
+    known = None if rule.native else rule.parallel
+    return structs.replace(route, parallel=_teaches_parallel(model, parallel, known), extra=quirk_fields(rule))
 
 
 def _matters(conversation: Conversation, settings: Settings) -> bool:

@@ -136,8 +136,8 @@ def _write_examples(tools: Sequence[Tool], dialect: str, small_talk: Sequence[tu
         for question, answer in small_talk[number : number + 1]:
             yield from _turn(question, answer)
         for tool in tools[:MOST_EXAMPLES]:
-            values = {key: _value(key, schema, number) for key, schema in _required_properties(tool.parameters).items()}
-            yield from _turn(_write_question(tool, values), write_call(dialect, tool.name, json.dumps(values), tools))
+            values = {key: _value(key, schema, number) for key, schema in required_properties(tool.parameters).items()}
+            yield from _turn(write_request(tool, values), write_call(dialect, tool.name, json.dumps(values), tools))
 
 
 def _turn(question: str, answer: str) -> Iterator[Message]:
@@ -145,14 +145,15 @@ def _turn(question: str, answer: str) -> Iterator[Message]:
     yield Message("assistant", (Text(answer),))
 
 
-def _required_properties(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def required_properties(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Only the required properties: the model copies optional ones that it sees filled in."""
     required = schema.get("required")
     names = required if isinstance(required, (list, tuple)) else ()
     return {key: inner for key, inner in properties_of(schema, schema).items() if key in names}
 
 
-def _write_question(tool: Tool, values: Mapping[str, Any]) -> str:
+def write_request(tool: Tool, values: Mapping[str, Any]) -> str:
+    """How a user may ask for a call with these arguments."""
     named = [f"{key} {value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items()]
     return ", ".join([_purpose(tool), *named]) + "."
 
@@ -172,7 +173,7 @@ def _value(key: str, schema: Mapping[str, Any], number: int) -> Any:
         return options[number % len(options)]
     match type_of(schema):
         case "object":
-            return {name: _value(name, inner, number) for name, inner in _required_properties(schema).items()}
+            return {name: _value(name, inner, number) for name, inner in required_properties(schema).items()}
         case "array":
             items = schema.get("items")
             return [_value(key.removesuffix("s"), items, number)] if isinstance(items, Mapping) else []

@@ -41,6 +41,8 @@ DEFECTIVE_CALLS: Final = "defective_calls"
 """The model makes many defective calls: they are checked before they are sent (``recovery.hold_calls``)."""
 NEEDS_EXAMPLES: Final = "needs_examples"
 """The model needs examples of calls and a grammar in every prompt, as the embedded model does."""
+NEEDS_GUIDANCE: Final = "needs_guidance"
+"""The model gets examples of tasks on files, and a note on each failed call."""
 QUIRKS: Final = (
     STRIPS_SPECIAL_TOKENS,
     NAMED_CHOICE_IS_AUTO,
@@ -51,6 +53,7 @@ QUIRKS: Final = (
     THINKING_OR_CHOICE,
     DEFECTIVE_CALLS,
     NEEDS_EXAMPLES,
+    NEEDS_GUIDANCE,
 )
 REASONING_MISSING: Final = "reasoning_missing"
 """The kind of an error that means: the server wants reasoning of earlier turns back."""

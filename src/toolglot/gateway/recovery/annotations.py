@@ -6,9 +6,10 @@ annotations, and the prompt stays stable from turn to turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -57,6 +58,15 @@ def list_steps(messages: Sequence[Message]) -> Iterator[Step | None]:
 
 def text_of(result: ToolResult) -> str:
     return "".join([part.text for part in result.content if isinstance(part, Text)])
+
+
+def read_arguments(call: ToolCall) -> Mapping[str, object]:
+    """The arguments of a call; empty if they are not a JSON object."""
+    try:
+        arguments = msgspec.json.decode(call.arguments.encode())
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
 
 
 def append_to_result(result: ToolResult, text: str) -> ToolResult:

@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
-import msgspec
-
 from toolglot.clients.edit_failures import (
     Edit,
     read_content,
@@ -29,9 +27,9 @@ from toolglot.clients.edit_failures import (
     same_path,
     strip_line_numbers,
 )
-from toolglot.core.conversation import Message, ToolCall
+from toolglot.core.conversation import Message
 from toolglot.core.text_cache import TextCache
-from toolglot.gateway.recovery.annotations import Annotation, list_steps, text_of
+from toolglot.gateway.recovery.annotations import Annotation, list_steps, read_arguments, text_of
 
 MAX_FILE: Final = 1 << 20
 MAX_LINES: Final = 40
@@ -107,7 +105,7 @@ def find_edit_hints(messages: Sequence[Message]) -> Iterator[Annotation]:
             result = step.results.get(call.id) if step is not None else None
             if step is None or result is None:
                 continue
-            text, arguments = text_of(result), _read_arguments(call)
+            text, arguments = text_of(result), read_arguments(call)
             edit = read_edit(arguments)
             if edit is None:
                 if not result.error:
@@ -119,14 +117,6 @@ def find_edit_hints(messages: Sequence[Message]) -> Iterator[Annotation]:
                 at, part = step.places[call.id]
                 note = f"the nearest lines of {edit.path} were added to the result of {call.name}"
                 yield Annotation(at=at, part=part, text=hint, note=note)
-
-
-def _read_arguments(call: ToolCall) -> Mapping[str, object]:
-    try:
-        arguments = msgspec.json.decode(call.arguments.encode())
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return {}
-    return arguments if isinstance(arguments, dict) else {}
 
 
 def _learn(files: _Files, arguments: Mapping[str, object], result: str) -> None:
