@@ -103,11 +103,9 @@ def encode_as_text(
     changed_lines = ""
     if conversation.messages and conversation.messages[0].role == "system":
         conversation, changed_lines = pin_system_prompt(exchange, conversation)
-    conversation, stated = state_output_format(conversation)
-    if stated:
-        exchange.recorder.notes.append(f"{stated} is stated in the prompt: a model held to it could not call a tool")
+    conversation, notes = state_output_format(conversation)
     prompted = exchange.prompted = _render_prompt(exchange, conversation)
-    exchange.recorder.notes += prompted.notes
+    exchange.recorder.notes += notes + prompted.notes
     exchange.tools, exchange.names = _list_readable(exchange, prompted.tools), prompted.names
     if tool:
         rule, wire = _find_rule(exchange), exchange.upstream_wire
