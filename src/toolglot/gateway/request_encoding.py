@@ -103,9 +103,8 @@ def encode_as_text(
     changed_lines = ""
     if conversation.messages and conversation.messages[0].role == "system":
         conversation, changed_lines = pin_system_prompt(exchange, conversation)
-    conversation, notes = state_output_format(conversation)
     prompted = exchange.prompted = _render_prompt(exchange, conversation)
-    exchange.recorder.notes += notes + prompted.notes
+    exchange.recorder.notes += prompted.notes
     exchange.tools, exchange.names = _list_readable(exchange, prompted.tools), prompted.names
     if tool:
         rule, wire = _find_rule(exchange), exchange.upstream_wire
@@ -175,6 +174,9 @@ def _offer_one(conversation: Conversation, name: str, native: bool) -> Conversat
 
 def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedConversation:
     route = exchange.route
+    if conversation.extra:
+        conversation, notes = state_output_format(conversation)
+        exchange.recorder.notes += notes
     if route.upstream.coached or (route.rule is not None and NEEDS_EXAMPLES in route.rule.quirks):
         return render_for_small_model(conversation, route.dialect)
     prompted = render_as_text(conversation, route.dialect, parallel=route.parallel)
