@@ -113,7 +113,7 @@ def test_a_call_without_a_name_is_text(wire: str, size: int) -> None:
 
 @in_one_test("size", [0, 1])
 @in_one_test("wire", OTHERS)
-def test_calls_with_the_same_id_are_told_apart(wire: str, size: int) -> None:
+def test_calls_with_the_same_id_get_different_ones(wire: str, size: int) -> None:
     events, tidy = decode(wire, write_calls(wire, ("a", "get_weather"), ("a", "get_weather")), size)
     assert [one for one, *_ in calls_of(events)] == ["a", "made_1"]
     assert not tidy

@@ -106,9 +106,6 @@ def encode_as_text(
     changed_lines = ""
     if conversation.messages and conversation.messages[0].role == "system":
         conversation, changed_lines = pin_system_prompt(exchange, conversation)
-    conversation, stated = state_output_format(conversation)
-    if stated:
-        exchange.recorder.notes.append(f"{stated} is stated in the prompt: a model held to it could not call a tool")
     prompted = exchange.prompted = _render_prompt(exchange, conversation)
     exchange.recorder.notes += prompted.notes
     exchange.tools, exchange.names = _list_readable(exchange, prompted.tools), prompted.names
@@ -180,6 +177,9 @@ def _offer_one(conversation: Conversation, name: str, native: bool) -> Conversat
 
 def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedConversation:
     route = exchange.route
+    if conversation.extra:
+        conversation, notes = state_output_format(conversation)
+        exchange.recorder.notes += notes
     if route.upstream.coached or _has_quirk(exchange, NEEDS_EXAMPLES):
         return render_for_small_model(conversation, route.dialect)
     render = render_with_examples if _has_quirk(exchange, NEEDS_GUIDANCE) else render_as_text

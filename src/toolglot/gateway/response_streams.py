@@ -26,7 +26,7 @@ from toolglot.gateway.response_pipeline import (
     settle_answer,
 )
 from toolglot.gateway.routing import NATIVE, RELAY
-from toolglot.wires.protocol import ResponseDecoder, ToolAwareDecoder
+from toolglot.wires.protocol import ToolAwareDecoder
 from toolglot.wires.sse import escape_line_breaks
 
 LOG = logging.getLogger("toolglot.gateway")
@@ -67,7 +67,9 @@ class TranslatedStream:
         exchange, self.over = self.exchange, False
         if exchange.recovery is not None:
             exchange.recovery.delivery = None
-        self.decoder = self.open_decoder()
+        self.decoder = decoder = exchange.upstream_wire.open_decoder(exchange.new_call_id)
+        if isinstance(decoder, ToolAwareDecoder):
+            decoder.tools = exchange.tools
         self.delivery = delivery = open_delivery(exchange, streamed=True)
         self.deliver_events = observe_upstream(exchange, delivery)
         self.steps = open_steps(exchange, streamed=True)
@@ -76,17 +78,12 @@ class TranslatedStream:
         if native and exchange.may_pass_through and isinstance(delivery, Delivery | CheckedDelivery):
             self.passthrough = Passthrough(self.decoder, delivery)
 
-    def open_decoder(self) -> ResponseDecoder:
-        exchange = self.exchange
-        decoder = exchange.upstream_wire.open_decoder(exchange.new_call_id)
-        if isinstance(decoder, ToolAwareDecoder):
-            decoder.tools = exchange.tools
-        return decoder
-
     def begin_attempt(self) -> None:
         """The model was asked again: its next answer continues this one."""
         exchange, self.over = self.exchange, False
-        self.decoder = self.open_decoder()
+        self.decoder = decoder = exchange.upstream_wire.open_decoder(exchange.new_call_id)
+        if isinstance(decoder, ToolAwareDecoder):
+            decoder.tools = exchange.tools
         self.delivery = open_delivery(exchange, streamed=True)
         self.deliver_events = observe_upstream(exchange, self.delivery)
 

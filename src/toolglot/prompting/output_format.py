@@ -34,17 +34,17 @@ _ANY_OBJECT: Mapping[str, Any] = {"type": "object"}
 _RULE = "If you do not call a tool, your whole answer must be {form}, without a code block and without other text"
 
 
-def state_output_format(conversation: Conversation) -> tuple[Conversation, str]:
+def state_output_format(conversation: Conversation) -> tuple[Conversation, tuple[str, ...]]:
     """Ask for the client's JSON format in the system prompt instead of enforcing it, where tools are text: a model that
     is held to the format could never call one.
 
-    Returns: the conversation, and the field that was replaced or ""."""
+    Returns: the conversation, and notes on what was replaced."""
     if not conversation.tools or conversation.choice.mode == "none":
-        return conversation, ""
+        return conversation, ()
     schemas = {name: _find_schema(name, conversation.extra[name]) for name in _FIELDS & conversation.extra.keys()}
     name, schema = next(((name, schema) for name, schema in schemas.items() if schema is not None), ("", None))
     if schema is None:
-        return conversation, ""
+        return conversation, ()
     rule = _RULE.format(form="one JSON object") + "."
     if schema != _ANY_OBJECT:
         written = json.dumps(schema, ensure_ascii=False, default=str)
@@ -53,7 +53,8 @@ def state_output_format(conversation: Conversation) -> tuple[Conversation, str]:
     leading = len(list(takewhile(lambda message: message.role == "system", messages)))
     stated = (*messages[:leading], Message("system", (Text(rule),)), *messages[leading:])
     extra = {key: value for key, value in conversation.extra.items() if key != name}
-    return replace(conversation, messages=stated, extra=extra), name
+    note = f"{name} is stated in the prompt: a model held to it could not call a tool"
+    return replace(conversation, messages=stated, extra=extra), (note,)
 
 
 def _find_schema(field: str, value: object) -> Mapping[str, Any] | None:

@@ -226,10 +226,8 @@ class PayloadDecoder:
         self.over = True
         finish = FINISHES.get(self.finish_reason, "stop")
         if finish != "length":
-            if self.finish_reason and finish != "content_filter":
-                self.stop_open_calls(events)
-            open_calls = [call for call in self.blocks.values() if call.index != NAMELESS]
-            faults = {call.index: call.find_fault() for call in (*self.unfinished, *open_calls)}
+            self.stop_open_calls(finish, events)
+            faults = {call.index: call.find_fault() for call in (*self.unfinished, *self.blocks.values())}
             stopped = [call.index for call in self.unfinished]
             if finish == "content_filter":
                 stopped = [index for index in stopped if faults[index] is not Reason.TRUNCATED]
@@ -238,8 +236,11 @@ class PayloadDecoder:
                 finish, self.tidy = "length", False
         events.append(Finished(finish, _read_usage(self.usage) if self.usage else None))
 
-    def stop_open_calls(self, events: list[Event]) -> None:
+    def stop_open_calls(self, finish: str, events: list[Event]) -> None:
         """End the calls whose blocks the upstream left open although it ended its answer with a reason."""
+        self.blocks = {at: call for at, call in self.blocks.items() if call.index != NAMELESS}
+        if not self.finish_reason or finish == "content_filter":
+            return
         for index in [index for index, call in self.blocks.items() if not call.pieces or call.is_complete()]:
             self.tidy = False
             self.stop_call(self.blocks.pop(index), events)

@@ -162,12 +162,8 @@ class PayloadDecoder:
         elif name or call.id or call.index != known.index:
             self.tidy = False
         known.early += arguments
-        if call.extra_content and name and not known.begun:
-            self.add_signature(call.extra_content, events)
         if not known.name and (name or known.begun):
-            known.begun = name if name.startswith(known.begun) else known.begun + name
-            if not (name and self.may_continue(known.begun)):
-                self.start_call(known, events)
+            self.take_name(known, call, name, events)
         if known.name and known.early:
             self.add_arguments(known, events)
 
@@ -176,6 +172,13 @@ class PayloadDecoder:
         self.tidy = self.tidy and fragment == call.early
         events.append(CallArguments(call.index, fragment))
         call.early = ""
+
+    def take_name(self, known: _Call, call: CallDelta, name: str, events: list[Event]) -> None:
+        if call.extra_content and not known.begun:
+            self.add_signature(call.extra_content, events)
+        known.begun = name if name.startswith(known.begun) else known.begun + name
+        if not (name and self.may_continue(known.begun)):
+            self.start_call(known, events)
 
     def start_call(self, call: _Call, events: list[Event]) -> None:
         call.name, call.index = call.begun, self.named
