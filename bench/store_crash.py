@@ -5,6 +5,7 @@ killed with SIGKILL after a random time; in PostgreSQL the server is, too, every
 opened, and everything that was reported has to be there:
 
 - records: all that were reported, complete;
+- sessions that were written together with their records: each with as many turns as records;
 - chats: every turn that was reported, no gap, a head that belongs to the latest turn or is unknown, and never an old head
   after the next message was sent;
 - leases: not given to others before they expire, and given soon after.
@@ -24,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,11 +34,12 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from msgspec.structs import replace
 from support.postgres import PostgresServer
 
 from toolglot.core.errors import StoreError
 from toolglot.store import open_store
-from toolglot.store.interface import ChainNode, Chat, RecordQuery, RecordRow, SessionRow, Store
+from toolglot.store.interface import ChainNode, Chat, EndedTurns, RecordQuery, RecordRow, SessionRow, Store
 
 TASKS = 6
 TTL = 0.15
@@ -45,6 +47,7 @@ LONGEST_RUN = 0.2
 EMPTY_EVERY = 10
 SERVER_EVERY = 8
 OWNER: Final = b"bench"
+SESSION: Final = SessionRow(id="s", owner=OWNER, created=1.0, used=1.0, turns=0, model="m", upstream="u")
 Report = Callable[[str], None]
 
 # -- the process that is killed ----------------------------------------------------------------------------------------
@@ -59,8 +62,7 @@ def make_store(url: str, folder: Path) -> Store:
 async def write(url: str, folder: Path, name: str, report: Report) -> None:
     store = make_store(url, folder)
     await store.open()
-    session = SessionRow(id="s", owner=OWNER, created=1.0, used=1.0, turns=0, model="m", upstream="u")
-    await store.add_session(session, [])
+    await store.add_session(SESSION, [])
     report("open")
     await asyncio.gather(
         *(write_records(store, f"{name}-{task}", report) for task in range(TASKS)),
@@ -71,12 +73,22 @@ async def write(url: str, folder: Path, name: str, report: Report) -> None:
 async def write_records(store: Store, name: str, report: Report) -> None:
     for number in range(1_000_000):
         ids = [f"{name}-{number:06}-{part}" for part in range(random.randint(1, 4))]
-        await store.add_records([make_record(one) for one in ids])
+        records = [make_record(one) for one in ids]
+        if (session := records[0].session) == SESSION.id:
+            await store.add_records(records)
+        else:  # a new session, with its records and the totals of its turns
+            key = session.encode()
+            new = replace(SESSION, id=session)
+            await store.add_turns(
+                EndedTurns(sessions=[new], nodes=[ChainNode(key=key, session=session)], records=records)
+            )
         for one in ids:
             report(f"record {one}")
 
 
 def make_record(name: str) -> RecordRow:
+    """The record of this name; every other batch is a session of its own."""
+    batch = name.rpartition("-")[0]
     text = name.encode() * random.Random(name).randint(1, 200)
     fields = {
         "wire": "w",
@@ -84,7 +96,7 @@ def make_record(name: str) -> RecordRow:
         "upstream": "u",
         "status": 200,
         "outcome": "ok",
-        "session": "s",
+        "session": batch if batch.endswith(("1", "3", "5", "7", "9")) else SESSION.id,
         "owner": OWNER,
     }
     return RecordRow(id=name, request_id=name, time=1.0, data=text, bodies={"model": text}, **fields)
@@ -168,6 +180,7 @@ class Figures:
     server_kills: int = 0
     while_opening: int = 0
     records: int = 0
+    sessions: int = 0
     turns: int = 0
     leases_held: int = 0
     longest_open: float = 0.0
@@ -229,6 +242,23 @@ async def check_records(store: Store, names: list[str], figures: Figures) -> Non
             wrong.append(name)
     if wrong:
         figures.problems.append(f"{len(wrong)} records lost or damaged: {wrong[:3]}")
+    prefixes = {name.rpartition("-")[0].rpartition("-")[0] for name in names}
+    own = [name for name in found if name.rpartition("-")[0].rpartition("-")[0] in prefixes]
+    await check_sessions(store, own, figures)
+
+
+async def check_sessions(store: Store, found: Iterable[str], figures: Figures) -> None:
+    """Every session that was written with its records has as many turns as records, and its node."""
+    turns = Counter(make_record(name).session for name in found)
+    del turns[SESSION.id]
+    wrong = []
+    for name, count in turns.items():
+        session = await store.get_session(OWNER, name)
+        if session is None or session.turns != count or len(await store.find_nodes([name.encode()])) != 1:
+            wrong.append(name)
+    figures.sessions += len(turns)
+    if wrong:
+        figures.problems.append(f"{len(wrong)} sessions are not those of their records: {wrong[:3]}")
 
 
 async def check_chat(store: Store, name: str, expected: Expected, figures: Figures) -> None:
@@ -338,8 +368,10 @@ def run_rounds(engine: str, rounds: int, folder: Path, server: PostgresServer | 
             figures.turns += sum(expected.turns.values()) - before
             asyncio.run(check_once(place, folder, expected, since, figures))
             print(f"\r{engine}: {number} of {rounds} kills", end="", file=sys.stderr)
+        sessions = figures.sessions
         asyncio.run(check_once(url, folder, kept, 0, figures))
         figures.records -= len(kept.records)
+        figures.sessions = sessions
     print(file=sys.stderr)
     return figures
 
@@ -362,9 +394,9 @@ def main() -> int:
     parser.add_argument("--engine", choices=["sqlite", "postgres"], action="append")
     options = parser.parse_args()
     print(
-        "| engine | kills | of the server | while opening | records | turns | leases held | open, at most | lease free after its end | problems |"
+        "| engine | kills | of the server | while opening | records | sessions | turns | leases held | open, at most | lease free after its end | problems |"
     )
-    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     problems: list[str] = []
     for engine in options.engine or ["sqlite", "postgres"]:
         server = PostgresServer() if engine == "postgres" else None
@@ -377,7 +409,7 @@ def main() -> int:
                 if server:
                     server.remove()
         print(
-            f"| {engine} | {found.kills} | {found.server_kills} | {found.while_opening} | {found.records} | {found.turns} "
+            f"| {engine} | {found.kills} | {found.server_kills} | {found.while_opening} | {found.records} | {found.sessions} | {found.turns} "
             f"| {found.leases_held} | {found.longest_open * 1000:.0f} ms | {found.longest_lease * 1000:.0f} ms | {len(found.problems)} |"
         )
         problems += (f"{engine}: {problem}" for problem in found.problems)

@@ -120,7 +120,7 @@ async def test_a_session_that_was_deleted_stays_deleted(place: Place) -> None:
         assert await store.find_nodes([b"k"]) == []
 
 
-async def test_a_file_that_does_not_change_wakes_nobody(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_file_that_does_not_change_is_not_read_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does a store that reads all the time miss a change."""
     if not place.is_sqlite:
         pytest.skip("PostgreSQL reports changes itself")

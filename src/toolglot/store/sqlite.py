@@ -135,7 +135,7 @@ class _ConnectionThread:
         self._close()
 
     def _wait_seconds(self) -> float | None:
-        """Seconds until the next look at the file; None if nobody wants to know."""
+        """Seconds until the next look at the file; None if changes are not reported."""
         return None if self._report is None else max(0.0, self._next_look - time.monotonic())
 
     def _look_for_change(self) -> None:

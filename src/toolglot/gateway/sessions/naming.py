@@ -161,7 +161,7 @@ class _Naming:
         if node.answer or node.chat or answer == UNANSWERED:
             return False
         claimed, identity = replace(node, answer=answer), _identity(node)
-        if identity in self.new_nodes:  # nobody else knows it yet
+        if identity in self.new_nodes:  # no other process knows it yet
             self.new_nodes[identity] = claimed
         else:
             self.claims.append(NodeClaim(node=node, answer=answer))
