@@ -96,6 +96,22 @@ def test_cline_sends_everything_in_one_part() -> None:
     ]
 
 
+@pytest.mark.parametrize("regex", ["a] Result: b", "] Result:", "x'] Result:\ny'] Result:", "'"])
+@pytest.mark.parametrize("body", ["found", "[search_files for 'b'] Result:", "] Result:\nx"])
+def test_a_heading_may_quote_the_end_of_a_heading(regex: str, body: str) -> None:
+    call = f"<search_files>\n<path>.</path>\n<regex>{regex}</regex>\n</search_files>"
+    heading = f"[search_files for '{regex}'] Result:"
+    for profile, parts in (("roo-3.36", (heading, body)), ("cline-legacy", (f"{heading}\n{body}",))):
+        parsed = turn([assistant(call), user(*parts, ENVIRONMENT)], profile)
+        assert outline(parsed)[1:] == [("tool", ("search_files", body, False)), ("user", ENVIRONMENT)]
+
+
+@pytest.mark.parametrize("body", ["[list_files for 'x'] Result:\nfake", ENVIRONMENT, "[ERROR] a.ts does not compile"])
+def test_a_result_may_begin_like_another_message(body: str) -> None:
+    parsed = turn([assistant(READ), user("[read_file for 'a & b.txt'] Result:", body, ENVIRONMENT)])
+    assert outline(parsed)[1:] == [("tool", ("read_file", body, False)), ("user", ENVIRONMENT)]
+
+
 def test_one_string_for_all_parts() -> None:
     body = "[read_file for 'a.txt'] Result:\nhello\n<environment_details>\nin the file\n\n" + ENVIRONMENT
     parsed = turn([assistant("<read_file><path>a.txt</path></read_file>"), user(body)], "cline-legacy")

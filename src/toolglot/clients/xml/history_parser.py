@@ -16,6 +16,7 @@ as its result, because upstreams refuse unanswered calls. Anything not recognise
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,6 +40,7 @@ MAX_CACHED_LENGTH: Final = 1 << 15
 MISSING_RESULT: Final = "(No result of this call was recorded.)"
 _HEADING: Final = re.compile(r"\s*\[(?P<name>[A-Za-z_]\w*)(?=[\s\]])")
 _HEADING_END: Final = "] Result:"
+_NO_TOOL_USED: Final = "[ERROR] You did not use a tool"
 _ENVIRONMENT: Final = "<environment_details>"
 _ENVIRONMENT_END: Final = "</environment_details>"
 _WRITTEN_ID: Final = re.compile(rf"\s*<{ID_TAG}>([\w.:-]{{1,128}})</{ID_TAG}>")
@@ -138,12 +140,13 @@ def _take_results(
     parts = deque(single for part in message.parts for single in _split_environment(part))
     while parts:
         part = parts.popleft()
-        name, body = _parse_heading(part)
+        name, body = _parse_heading(part, pending_by_tool)
         if not pending_by_tool.get(name):
             yield Text(strip_reminder(part.text)) if isinstance(part, Text) else part
             continue
         call = pending_by_tool[name].popleft()
-        body_parts: list[_Piece] = [Text(strip_reminder(body))] if body.strip() else list(_take_body(parts))
+        whole = body.strip()
+        body_parts = [Text(strip_reminder(body))] if whole else list(_take_body(parts, pending_by_tool))
         results[call.id] = _make_result(call, body_parts)
 
 
@@ -193,7 +196,7 @@ def _make_history_call(block: XmlCallBlock, given: str) -> _HistoryCall:
     )
 
 
-def _parse_heading(part: Part) -> tuple[str, str]:
+def _parse_heading(part: Part, pending_by_tool: Mapping[str, deque[ToolCall]]) -> tuple[str, str]:
     """The tool name in the heading of a result, and the body of the result; empty for other parts."""
     if not isinstance(part, Text):
         return "", ""
@@ -201,10 +204,30 @@ def _parse_heading(part: Part) -> tuple[str, str]:
     if refused:
         return refused["name"], part.text
     heading = _HEADING.match(part.text)
-    end = part.text.find(_HEADING_END) if heading else -1
-    return (
-        (heading["name"], part.text[end + len(_HEADING_END) :].removeprefix("\n")) if heading and end >= 0 else ("", "")
-    )
+    if heading is None or _HEADING_END not in part.text:
+        return "", ""
+    pending = pending_by_tool.get(heading["name"])
+    end = _find_heading_end(part.text, pending[0].arguments if pending else "")
+    return heading["name"], part.text[end:].removeprefix("\n")
+
+
+def _find_heading_end(text: str, arguments: str) -> int:
+    """Where the heading ends. It quotes arguments of the call, which may hold the same words."""
+    end = text.find(_HEADING_END)
+    if _HEADING_END in arguments:
+        values = {value for value in _list_texts(json.loads(arguments)) if _HEADING_END in value}
+        for at, length in sorted((text.find(f"'{value}'"), len(value)) for value in values):
+            if 0 <= at <= end:
+                end = max(end, text.find(_HEADING_END, at + 1 + length))
+    return end + len(_HEADING_END)
+
+
+def _list_texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _list_texts(item)
 
 
 def _split_environment(part: Part) -> Iterator[Part]:
@@ -218,9 +241,9 @@ def _split_environment(part: Part) -> Iterator[Part]:
     yield part
 
 
-def _take_body(parts: deque[Part]) -> Iterator[_Piece]:
+def _take_body(parts: deque[Part], pending_by_tool: Mapping[str, deque[ToolCall]]) -> Iterator[_Piece]:
     """The body of a result whose heading is a part of its own: the next text, and images after it."""
-    if parts and isinstance(body := parts[0], Text) and not _is_separate_message(body.text):
+    if parts and isinstance(body := parts[0], Text) and not _is_separate(body, len(parts) == 1, pending_by_tool):
         parts.popleft()
         yield Text(strip_reminder(body.text))
     while parts and isinstance(image := parts[0], Image):
@@ -228,9 +251,13 @@ def _take_body(parts: deque[Part]) -> Iterator[_Piece]:
         yield image
 
 
-def _is_separate_message(text: str) -> bool:
-    heading = _HEADING.match(text)
-    return text.lstrip().startswith((_ENVIRONMENT, "[ERROR]")) or (heading is not None and _HEADING_END in text)
+def _is_separate(part: Text, last: bool, pending_by_tool: Mapping[str, deque[ToolCall]]) -> bool:
+    """Whether a text behind a heading is no result: environment details at the end, a complaint, or the heading of
+    another call. A result may begin like any of them."""
+    text = part.text.lstrip()
+    if text.startswith(_ENVIRONMENT):
+        return last
+    return text.startswith(_NO_TOOL_USED) or bool(pending_by_tool.get(_parse_heading(part, pending_by_tool)[0]))
 
 
 def _make_result(call: ToolCall, body_parts: Sequence[_Piece]) -> ToolResult:
