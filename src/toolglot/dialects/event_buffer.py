@@ -190,9 +190,9 @@ class VisibleText:
             self._join()
         self._tail = text
 
-    @property
-    def ends_sentence(self) -> bool:
-        return self.tail.rstrip()[-1:] in _SENTENCE_ENDS
+    def is_apart(self, line_start: bool) -> bool:
+        """Whether what follows begins a line, or stands behind a sentence."""
+        return line_start or self.tail.rstrip()[-1:] in _SENTENCE_ENDS
 
     def keep(self, text: str) -> None:
         """Add text that was taken for calls before; it introduces nothing."""

@@ -375,8 +375,7 @@ class CallBlockReader:
         if chosen.dialect.commitment is Commitment.ALONE and not block.require_alone():
             return None
         block.header_start = source.offset + source.pos
-        # a call on a line of its own behind its wrapper is not part of a sentence
-        block.at_line = block.at_line or "\n" in source.since(block.start, block.header_start)
+        block.at_line = self._is_apart(block, header)
         block.dialect = chosen.dialect.name
         block.headers = chosen.syntax.header
         block.confidence = self._confidence_of(chosen)
@@ -387,6 +386,11 @@ class CallBlockReader:
         if self.options.elements is None or header != ELEMENT or unknown:
             return chosen.syntax.body.read(block, chosen.syntax, found)
         return self._read_element(block, chosen.syntax, spelled, self.options.elements)
+
+    def _is_apart(self, block: CallBlock, header: Header) -> bool:
+        """Whether the call is no part of a sentence; a mark on a line of its own behind its wrapper is none."""
+        named = header.startswith("{name")
+        return block.at_line or (not named and "\n" in self.source.since(block.start, block.header_start))
 
     def _read_element(self, block: CallBlock, syntax: CallSyntax, opener: Mark, elements: ElementCalls) -> Steps[bool]:
         """Read a call as the client's own parser does. If the client would not accept it, use the codec; if that fails

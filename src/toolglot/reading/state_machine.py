@@ -433,7 +433,7 @@ class StateMachine:
         if self.deferred.blocks and self.deferred.is_superseded(self.thinking):
             self.deferred.discard()
         start, after_call, self.is_example = source.offset + source.pos, self.after_call, False
-        apart = self.line_start or self.shown.ends_sentence
+        apart = self.shown.is_apart(self.line_start)
         block = self.blocks.begin(wrap, partial(self.must_defer, wrap, header), apart, self.is_introduced)
         taken = yield from self.blocks.read(block, wrap, header)
         if not self.blocks.end(block, taken):

@@ -1,4 +1,4 @@
-"""Values without quotes: numbers, lists and objects, and what else models write in their place."""
+"""Keys, and values without quotes: numbers, lists and objects, and what else models write in their place."""
 
 from __future__ import annotations
 
@@ -62,3 +62,14 @@ def _is_code(text: str, shape: SchemaType, literals: Literals) -> bool:
     proved = bool(shape.kinds) and not (shape.streams or shape.nullable_text)
     named = literals is PYTHON and not proved and _CODE.match(text) is not None
     return named or _EXPRESSION.search(text) is not None
+
+
+def decode_key(written: str) -> str:
+    """Unescape a key; escapes that JSON does not have are Markdown's and are dropped."""
+    if "\\" not in written:
+        return written
+    try:
+        key = parse(f'"{written}"').value if "\\_" not in written else None
+    except NotJsonError:
+        key = None
+    return key if isinstance(key, str) else written.replace("\\", "")

@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import JSON, PYTHON, Literals, NotJsonError, parse
 from toolglot.core.schema.toolset import SchemaType, coerce_value
-from toolglot.dialects.codecs.bare_values import add_set, add_unquoted, parse_bare
+from toolglot.dialects.codecs.bare_values import add_set, add_unquoted, decode_key, parse_bare
 from toolglot.dialects.codecs.buffered_values import QUOTES, collect_value, decode_string, find_quote
 from toolglot.dialects.codecs.streamed_strings import Collector, Confirm, EnclosingMarks, Receiver, read_string
 from toolglot.dialects.partial_call import CallBlock, PartialCall
@@ -268,7 +268,7 @@ class ObjectMembers:
 
     def _odd_key(self, source: Source, found: Match) -> Steps[str | None]:
         source.pos = found.end()
-        key = _decode_key(found[1]).strip() if self.is_loose else _decode_key(found[1])
+        key = decode_key(found[1]).strip() if self.is_loose else decode_key(found[1])
         sign = yield from source.skip_blanks()
         if sign and sign in self.assign:
             source.pos += 1
@@ -279,13 +279,10 @@ class ObjectMembers:
 
     def value(self, block: CallBlock, call: PartialCall, key: str) -> Steps[bool]:
         """Read the value of one member into the call; False if the text ends inside it."""
-        source, quote, shape = block.source, self.literals.quotes[0], call.parameter_type(key)
-        literals = self.literals
+        source, shape = block.source, call.parameter_type(key)
+        quote, literals = self.literals.quotes[0], self.literals
         if not source.text.startswith(quote, source.pos):
-            head = yield from source.skip_blanks()
-            if head in _RAW_PREFIXES and literals is PYTHON and (yield from source.peek(2))[1:] in QUOTES:
-                source.pos, literals = source.pos + 1, _RAW
-            quote = yield from find_quote(source, literals.quotes)
+            quote, literals = yield from self._find_quote(source)
         if not quote:
             return (yield from self._bare_value(block, call, key, shape))
         source.pos += len(quote)
@@ -310,6 +307,14 @@ class ObjectMembers:
             call.repair(name)
         call.add(key, coerce_value(decode_string(out), shape, f"argument {key}"))
         return True
+
+    def _find_quote(self, source: Source) -> Steps[tuple[str, Literals]]:
+        """The quote that opens a string here, or "", and the syntax of the string; a prefix is consumed."""
+        literals = self.literals
+        head = yield from source.skip_blanks()
+        if head in _RAW_PREFIXES and literals is PYTHON and (yield from source.peek(2))[1:] in QUOTES:
+            source.pos, literals = source.pos + 1, _RAW
+        return (yield from find_quote(source, literals.quotes)), literals
 
     def _strings(
         self,
@@ -482,17 +487,6 @@ class ObjectMembers:
             call.repair(name)
         call.add(key, coerce_value(parsed.value, shape, where))
         return True
-
-
-def _decode_key(written: str) -> str:
-    """Unescape a key; escapes that JSON does not have are Markdown's and are dropped."""
-    if "\\" not in written:
-        return written
-    try:
-        key = parse(f'"{written}"').value if "\\_" not in written else None
-    except NotJsonError:
-        key = None
-    return key if isinstance(key, str) else written.replace("\\", "")
 
 
 OBJECT = ObjectMembers()

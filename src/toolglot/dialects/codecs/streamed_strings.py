@@ -99,9 +99,9 @@ class _Plain:
 
 
 @lru_cache(maxsize=32)
-def _plain(quote: str, json: bool, path: bool) -> _Plain:
+def _plain(quote: str, unescape: Callable[[str], str] | None, path: bool) -> _Plain:
     """Between quotes: text and escapes with the same meaning in JSON; between marks: all that begins no mark."""
-    escapes = "" if path else _JSON_ESCAPES if json else _SHARED_ESCAPES
+    escapes = "" if path or unescape is str else _JSON_ESCAPES if unescape is None else _SHARED_ESCAPES
     stops = re.escape(quote[0]) + ESCAPED_CHARACTERS
     if quote[0] not in _QUOTES:
         return _Plain(re.compile(f"[{stops}]"), re.compile(f"[^{re.escape(quote[0])}]*+"), escape)
@@ -144,7 +144,7 @@ def read_string(
     """Read up to the closing quote (the opening one is consumed); False if the text ends first."""
     uncertain = False
     path = _may_be_path(source, quote, literals) and (yield from _is_path(source, out))
-    plain = _plain(quote, literals.unescape is None, path or literals.unescape is str)
+    plain = _plain(quote, literals.unescape, path)
     run: PassThrough | None = None
     while True:
         found = plain.text.match(source.text, source.pos)

@@ -81,9 +81,9 @@ DIALECTS = (
         "functools",
         LIST,
         sample='functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
-        wrap=(Wrap(("functools{before_json}",), (), Position.LINE),),
+        wrap=(Wrap(("functools{before_json}", "-> tool/function_call\n"), (), Position.LINE),),
         between=", ",
-        models=("firefunction*",),
+        models=("firefunction*", "hyperclovax-seed-think-14b*"),
     ),
     Dialect(
         "phi4_fc",
@@ -193,14 +193,6 @@ DIALECTS = (
         turns=("[unused10]",),
         between=", ",
         models=("openpangu*", "pangu*"),
-    ),
-    Dialect(
-        "hyperclovax",
-        LIST,
-        sample='-> tool/function_call\n[{"name": "get_weather", "arguments": {"city": "Oslo"}}]<|im_end|>',
-        wrap=(Wrap(("-> tool/function_call\n",), position=Position.LINE),),
-        between=", ",
-        models=("hyperclovax-seed-think-14b*",),
     ),
     Dialect(
         "bare_json",
