@@ -23,6 +23,7 @@ _SHOWN = (
 _WAITS = re.compile(
     r"(?<!\w)(?:if|once|when|after|until|unless|as soon as) you(?:['’]d| would| are| have)? ?"
     r"(?:agreed?|confirm(?:ed)?|approved?|want(?: me)?|like(?: me)?|wish|prefer|ok|okay|fine|happy|say)(?!\w)"
+    r"|(?<!\w)(?:assuming|provided|supposing)(?: that)? you(?!\w)"
     r"|(?<!\w)(?:with|after|upon) your (?:approval|confirmation|permission|agreement)(?!\w)",
     re.IGNORECASE,
 )
@@ -30,7 +31,9 @@ _WAITS = re.compile(
 
 _POINTED = r"(?: back| out)?(?: (?:this|that|the following|these|those|something like|exactly)(?: \w+){0,2})?\Z"
 _DOUBT = re.compile(
-    r"(?<!\w)(?:i|we)(?:['’]d| would| could| might)(?! like)(?!\w)"
+    r"(?<!\w)(?:someone|somebody|(?:may|might|can|could|will|to) (?:contain|include|hold|have)"
+    r"|(?:contains?|includes?)(?: the line| a line)?\Z|template\Z)"
+    r"|(?<!\w)(?:i|we)(?:['’]d| would| could| might)(?! like)(?!\w)"
     r"|(?<!\w)(?:you|one|someone|they)(?:['’]d|['’]ll| will| would| could| might| should| must| can)(?!\w)"
     r"|(?<!\w)(?:an?|the) \w+ (?:would|could|might)(?!\w)|(?<!\w)(?:this|that)(?: is|['’]s) (?:how|what)(?!\w)"
     r"|(?<!\w)(?:outputs?|behaviou?r|responses?|snippets?|calls|rows)\Z"

@@ -57,7 +57,8 @@ _HEADINGS = {
 
 _DOUBTS = {
     "german": (
-        r"(?<!\w)(?:(?:nicht|nie|niemals) (?:aus|auf|ge|\w+(?:en|t)\Z)|würden?|könntest|könnten?|hätten?|hatten?"
+        r"(?<!\w)(?:jemand|enthalten\Z|enthält\Z|vorlage\Z)"
+        r"|(?<!\w)(?:(?:nicht|nie|niemals) (?:aus|auf|ge|\w+(?:en|t)\Z)|würden?|könntest|könnten?|hätten?|hatten?"
         r"|soll(?:te)? ich|(?:wenn|falls|sobald) (?:du|sie|ihr)\b|schrieb|schickte|steht|stand|lautete?|zitiert"
         r"|beispielsweise|zum beispiel|gewünscht|angefordert|folgend|so aus|(?:das|dem|ein|vom) modell"
         r"|(?:der|dem|ein) assistent)|(?<!\w)(?:ist|sind|war|waren|wie|etwa so|diese[mnrs]?(?: \w+)?"
@@ -65,7 +66,8 @@ _DOUBTS = {
         r"|\Aso \w+t (?!ich\b)"
     ),
     "spanish": (
-        r"(?<!\w)(?:no (?:(?:he|lo|la|se) )?(?:ejecut|llam|us|escrib|hag)|nunca|(?:ejecutar|llamar|usar|har|podr"
+        r"(?<!\w)(?:alguien|contener\Z|contiene\Z|incluir\Z|incluye\Z|plantilla\Z)"
+        r"|(?<!\w)(?:no (?:(?:he|lo|la|se) )?(?:ejecut|llam|us|escrib|hag)|nunca|(?:ejecutar|llamar|usar|har|podr"
         r"|escribir|borrar|lanzar)ían?|había|si (?:estás|está|quieres|quiere|confirmas|confirma|te parece|le parece)"
         r"|por ejemplo|escribió|envió|escribí|envié|decía|aparece|solicitad|siguiente|(?:el|un) (?:modelo|asistente))"
         r"|(?<!\w)(?:es|son|era|eran|fue|como|dice|así|est[eoa]s?(?: \w+)?|llamadas?|respuesta"
@@ -87,18 +89,19 @@ _DOUBTS = {
         r"|(?<!\w)(?:è|sono|era|come|così|quest[oaie](?: \w+)?)\Z"
     ),
     "russian": (
-        r"(?<!\w)(?:не (?:выполн|запус|вызыв|вызвал|пиш|дела)|никогда|бы\b|если (?:вы|ты|хотите)|например|к примеру"
+        r"(?<!\w)(?:кто-то|содержать\Z|содержит\Z|шаблон\Z)"
+        r"|(?<!\w)(?:не (?:выполн|запус|вызыв|вызвал|пиш|дела)|никогда|бы\b|если (?:вы|ты|хотите)|например|к примеру"
         r"|(?:написал|отправил|вывел|послал|вызвал|ответил)[аио]?\Z|говорится|написано|привед[её]н|следующ"
         r"|модел[ьи]\b|ассистент)|(?<!\w)(?:как|это|эт[оуаи]\w{0,3}|так|так(?:ой|ая|ое|ие))(?: \w+)?\Z"
         r"|(?<!\w)(?:вывод|вызов|ответ)\w{0,2}\Z|(?<!\w)вот (?:так|как)(?!\w)"
     ),
     "chinese": (
-        r"如果|[你您](?:若|要是|确认|同意)|(?:当时|之前|刚才|上次|先前).{0,12}(?:写|调用|发送|输出|执行)的?|例如|比如|譬如"
+        r"如果|假如|有人|可能(?:会)?包含|中有|[你您](?:若|要是|确认|同意)|(?:当时|之前|刚才|上次|先前).{0,12}(?:写|调用|发送|输出|执行)的?|例如|比如|譬如"
         r"|(?:包含|写着|写道|记录|显示|引用)\Z|[是为]\Z|不要|切勿|(?:没有?|不会|不|别|未)(?:执行|运行|调用|写|发送)"
         r"|以下|下面|如下|这[样种]|这就是|模型|助手|要求的|(?:攻击者|用户|[你您])可以|(?:输出|调用|响应|回复)\Z"
     ),
     "japanese": (
-        r"よろしければ|もし|たとえば|例えば|(?:実行|呼び出|書)[^、。]{0,6}(?:ない|ません)|以下|のよう|とおり|通り"
+        r"よろしければ|誰か|含まれ|含む|もし|たとえば|例えば|(?:実行|呼び出|書)[^、。]{0,6}(?:ない|ません)|以下|のよう|とおり|通り"
         r"|次の(?:出力|内容|文|行|形)|モデル|アシスタント|(?:書|含ま|表示さ|引用さ)(?:いて|れて)い(?:ます|ました)\Z"
         r"|(?:書き|送信し|出力し)ました\Z|こう(?:書|な|見)|(?:出力|呼び出し|応答)\Z"
     ),
