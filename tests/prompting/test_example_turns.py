@@ -124,7 +124,7 @@ def test_values_have_the_types_of_the_schema() -> None:
         **{"text": "Zq1", "count": 11, "share": 1.5, "fast": True, "unit": "km", "kind": "x", "none": None},
         **{"names": ["Zq1"], "things": ["Zq1"], "place": {"y": 11}},
     }
-    assert (second["text"], second["count"], second["unit"]) == ("Zq2", 12, "mile")
+    assert [second[key] for key in ("text", "count", "unit")] == ["Zq2", 12, "mile"]
 
 
 @pytest.mark.parametrize(

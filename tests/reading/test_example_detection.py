@@ -134,6 +134,12 @@ SENTENCES = (
     "I'll search the docs for “as an example”:",
     "The heading is `the format is`:",
     "搜索“例如”：",
+    "Ich ändere das Format:",
+    "Leo el ejemplo de la carpeta:",
+    "Запускаю пример сервера:",
+    "我来写这个格式的文件：",
+    "この形式のファイルを作成します：",
+    "a > b:\n>",
 )
 """Sentences of models that mean the call behind them."""
 
@@ -254,6 +260,29 @@ INTRODUCTIONS = (
     "这是一个例子：",
     "下面是一个示例：",
     "你可以这样写：",
+    "To call a tool you write:",
+    "The format I use for tool calls is the following:",
+    "Example response:",
+    "Sample output:",
+    "Ich verwende dieses Format:",
+    "Das Format der Aufrufe ist folgendes:",
+    "Beispiel für eine Antwort:",
+    "El formato de las llamadas es el siguiente:",
+    "Una llamada tiene este aspecto:",
+    "Uso este formato:",
+    "Así se ve la llamada:",
+    "Ejemplo de respuesta:",
+    "O formato das chamadas é o seguinte:",
+    "Il formato delle chiamate è il seguente:",
+    "Le format des appels est le suivant :",
+    "Вызов инструмента выглядит так:",
+    "Я использую такой формат:",
+    "Пример ответа сервера:",
+    "可以这样写：",
+    "服务器响应示例：",
+    "ツールを呼び出す形式は次のとおりです：",
+    "私はこの形式を使います：",
+    "サーバーの応答例：",
 )
 """Texts that introduce an example."""
 
@@ -322,6 +351,15 @@ def test_meant_calls_are_read_and_examples_are_not(way: str) -> None:
         text = f"{answer_text}\n{written}"
         reading = toolglot.read(text, TOOLS)
         assert (reading.calls, reading.text) == ([], text), answer_text
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+@pytest.mark.parametrize("prefix", ["> ", "  > > "])
+def test_a_call_in_a_block_quote_is_text(prefix: str, way: str) -> None:
+    lines = WRITTEN[way].replace("\n", "") if way != "fenced JSON" else WRITTEN[way].replace("\n", f"\n{prefix}")
+    text = f"Let me quote the manual:\n\n{prefix}{lines}"
+    reading = toolglot.read(text, TOOLS)
+    assert (reading.calls, reading.text) == ([], text)
 
 
 @pytest.mark.parametrize("way", WRITTEN)

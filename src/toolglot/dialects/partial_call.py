@@ -80,6 +80,8 @@ class CallBlock:
     """Whether neither text nor a call precedes it."""
     alone: bool = False
     """It counts only if the answer contains nothing else."""
+    is_doubtful: bool = False
+    """It counts only if nothing follows: what precedes it may show a call."""
     held: bool = False
     undecided: bool = False
     """Held because its call is a quotation unless the answer contains nothing else."""

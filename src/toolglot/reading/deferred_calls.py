@@ -1,10 +1,10 @@
 """Deferred calls: call blocks that count only if nothing follows them.
 
-Strategy. Three kinds are deferred. A call inside reasoning: if the answer ends there, it is the action, in the wrong
+Strategy. Four kinds are deferred. A call inside reasoning: if the answer ends there, it is the action, in the wrong
 channel; if the reasoning goes on, or an answer or another call follows, it was only considered. Bare JSON after prose:
 at the end of an answer it is a call, in the middle of the text it is an example. A call that occurs earlier in the
 conversation: it is a quotation, unless the answer is nothing but this call. A quotation inside reasoning is never the
-action.
+action. A doubtful call (``doubtful_calls``): behind it a model that means it stops.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class DeferredCalls:
         """Whether the deferred calls do not count at the end either. A quotation in reasoning never does."""
         if not self.reasoning:
             sound = not truncated and all(block.is_complete for block in self.blocks)
-            return not sound and any(block.alone for block in self.blocks)
+            return not sound and any(block.alone or block.is_doubtful for block in self.blocks)
         complete = not truncated and all(call.is_sound for block in self.blocks for call in block.calls)
         marked = all(block.marked for block in self.blocks)
         fit = complete and (marked or not self.closed)

@@ -16,6 +16,7 @@ import re
 from msgspec import Struct
 
 from toolglot.dialects.event_buffer import TAIL_SIZE
+from toolglot.reading.phrases.examples import EXAMPLE, EXAMPLE_CJK, HEADING
 
 _PARTS = re.compile(r"(.*\w)?(\W*)", re.DOTALL)
 """The text up to its last word, and the punctuation after it."""
@@ -39,7 +40,7 @@ _HEADING = re.compile(
     rf"|examples?\s+(?:of|for)\s+(?:{_WORD}\s+){{0,4}}(?:{_CALL}|{_FORM})"
     rf"|(?:tool\s+|function\s+|call\s+)?{_FORM}"
     r"|beispiele?|beispielaufruf|ejemplos?|exemples?|exemplos?|esempio|esempi|voorbeeld|przykład|пример\w?|örnek"
-    r"|示例|例子|范例|例|例文|使用例|用法|예시|예|예제)"
+    rf"|示例|例子|范例|例|例文|使用例|用法|예시|예|예제|{HEADING})"
     r"(?:\s*\([^()\n]{1,60})?",
     re.IGNORECASE,
 )
@@ -58,6 +59,7 @@ _CLOSING = re.compile(
     rf"|(?:the|its?|their|your|our|this|correct|expected|right|required|exact) (?:{_WORD} ){{0,3}}{_FORM}"
     rf"(?: (?:of|for|to) (?:{_WORD} ){{0,6}}\w+)? (?:is|would be|should be|must be|looks like)"
     r"(?: (?:as follows|this|the following|like this|simply|just))?"
+    rf"|the {_FORM} (?:that )?(?:i|we|you|it|they|models?) (?:{_WORD} ){{1,6}}is(?: (?:as follows|this|the following))?"
     r"|(?:here(?:'s|’s| is| are| comes?)|(?:this|that|below|the following) is(?: only| just| merely)?|consider"
     r"|(?:show|give)(?: you| the user)?)"
     rf" (?:an?|another|one|some|the following|two|a few) (?:{_WORD} )?(?:examples?|samples?)"
@@ -71,7 +73,7 @@ _CLOSING = re.compile(
     r"|man schreibt|(?:el formato|la sintaxis) es(?: (?:el|la) siguiente)?|aquí (?:hay|está|tienes|va) un ejemplo"
     r"|se ve así|se escrib(?:e así|iría)|(?:le format|la syntaxe) est(?: (?:le|la) suivante?)?|voici un exemple"
     r"|ressemble à (?:ceci|cela|ça)|on écrirait|s['’]écrit (?:ainsi|comme suit)"
-    r")\Z",
+    rf"|{EXAMPLE})\Z",
     re.IGNORECASE,
 )
 """Phrases that introduce an example where they end the sentence."""
@@ -81,6 +83,7 @@ _CLOSING_CJK = re.compile(
     r"|(?:格式|语法|写法)(?:如下|为|是|就是|应为|应该是)(?:这样的?)?\Z"
     r"|(?:这|下面|以下|这里)(?:就)?是一?个?[^我让，,、。]{0,8}(?:示例|例子|范例)\Z|调用(?:看起来|长得)?(?:就)?像这样\Z"
     r"|(?:你|您|用户|模型|助手)(?:可以|会|应该|能)这样(?:写|调用)\Z"
+    rf"|(?:{EXAMPLE_CJK})\Z"
 )
 """The same for languages without spaces between words."""
 
@@ -90,6 +93,7 @@ _SUPPOSING = re.compile(
     rf"(?:for (?:example|instance)|as an example|e\.g\.),? (?:(?:to|in order to) \w|.*\b{_MODAL} {_WRITE}\b)"
     rf"|(?:(?:to|in order to)\b[^,.:;]{{1,80}},? )?{_SUBJECT} {_MODAL} {_WRITE}\b"
     rf"|{_SUBJECT}['’]d {_WRITE}\b|{_SUBJECT} can(?: also| simply| just)? (?:write|send|say|type|emit)\b"
+    rf"|(?:to|in order to)\b[^,.:;]{{1,80}},? {_SUBJECT} (?:writes?|sends?|types?|emits?)\b"
     rf"|{_SUBJECT}{_MAY}? (?:writes?|calls?|uses?|invokes?|makes?|sends?) (?:{_WORD} ){{1,3}}{_THIS}\Z"
     rf"|(?:if|when|suppose|imagine|assume)\b[^.:;]{{1,80}}\b(?:i|we|{_SUBJECT}){_MAY} {_WRITE}\b"
     rf"|(?:suppose|imagine|assume) (?:that )?{_SUBJECT} (?:writes?|wrote|sends?|sent|calls?|says?|said)\b"
@@ -115,11 +119,12 @@ _SUPPOSING = re.compile(
 )
 """Sentences about what a call would be or looks like, unless they state the model's next action."""
 
-_ACTING = re.compile(
+_STATES = re.compile(
     r"(?<!\w)(?:let me|let us|let's|let’s|lets|i'll|i’ll|i will|i am|i'm|i’m|i need|i want|i have to|i should|i shall"
-    r"|i can now|we'll|we’ll|we will|we need|we should|now|going to|ich werde|lass mich|je vais|voy a)(?!\w)|我|让",
+    r"|i can now|we'll|we’ll|we will|we need|we should|now|going to|ich werde|lass mich|je vais|voy a)(?!\w)",
     re.IGNORECASE,
 )
+_ACTING = re.compile(rf"{_STATES.pattern}|我|让", re.IGNORECASE)
 """Phrases that state the model's next action."""
 
 _LOOKING = re.compile(
@@ -131,6 +136,8 @@ _LOOKING = re.compile(
 
 _QUOTES = {"'": "'", '"': '"', "`": "`", "‘": "’", "“": "”", "„": "“”", "«": "»", "「": "」"}
 """Opening quotes around a phrase that is only mentioned, and their closing quotes."""
+_BLOCK_QUOTE = re.compile(r"(?:\A|\n)[ \t]{0,3}>(?:[ \t]+>)*[ \t]+\Z")
+"""The beginning of a line of a quotation in Markdown."""
 _COLON = re.compile(r"[:：]")
 _SIGNS = re.compile(r"[:,：，、]")
 """Punctuation that may follow such a phrase."""
@@ -142,6 +149,8 @@ def announces_example(text: str) -> bool:
     Parameters: ``text`` is the text before a call.
     Returns: True if the call that follows is an example.
     """
+    if _BLOCK_QUOTE.search(text, max(0, len(text) - 40)) is not None:
+        return True
     written, rest = _split(text[-TAIL_SIZE:])
     line, signs = written.rpartition("\n")[2], rest.partition("\n")[0]
     if _HEADING.fullmatch(line) is not None:
@@ -159,6 +168,18 @@ def announces_example(text: str) -> bool:
         return _LOOKING.search(sentence) is None and not _is_quoted(sentence[: phrase.start()], signs)
     supposes = _COLON.search(signs) is not None and _SUPPOSING.match(sentence) is not None
     return supposes and _ACTING.search(sentence) is None
+
+
+def take_last_sentence(text: str) -> tuple[str, str]:
+    """The last sentence of a text, and the punctuation behind it."""
+    written, signs = _split(text)
+    line = written.rpartition("\n")[2]
+    return line[_begin_sentence(line) :], signs
+
+
+def states_action(sentence: str) -> bool:
+    """Whether a sentence has words that state what the model does next, in English, German, French or Spanish."""
+    return _STATES.search(sentence) is not None
 
 
 def _is_quoted(before: str, behind: str) -> bool:

@@ -33,6 +33,7 @@ from toolglot.reading.dialect_index import (
     Openings,
     T,
 )
+from toolglot.reading.doubtful_calls import is_doubtful
 from toolglot.reading.example_detection import CodeSpans, announces_example, introduces_call
 from toolglot.reading.fabricated_results import drop_to_end, has_content
 
@@ -68,7 +69,7 @@ class StateMachine:
         self.code = CodeSpans()
         self.line_start = True
         self.after_call = False
-        self.is_example = False
+        self.is_example = self.is_doubtful = False
         self.marked_block = ""
         """The text of the last block of calls in marks."""
         self.remember = self.shown.add
@@ -428,11 +429,11 @@ class StateMachine:
     def open_block(self, wrap: Wrap | None, header: Header) -> Steps[bool]:
         """Read a block of calls that opens here; False if it is none and nothing was consumed."""
         source = self.source
-        bare = header in BARE_JSON
-        last = bare or (header in AMBIGUOUS and self.shown.tail != "")
+        last = header in BARE_JSON or (header in AMBIGUOUS and self.shown.tail != "")
         if self.deferred.blocks and self.deferred.is_superseded(self.thinking):
             self.deferred.discard()
-        start, after_call, self.is_example = source.offset + source.pos, self.after_call, False
+        start, after_call = source.offset + source.pos, self.after_call
+        self.is_example = self.is_doubtful = False
         apart = self.shown.is_apart(self.line_start)
         block = self.blocks.begin(wrap, partial(self.must_defer, wrap, header), apart, self.is_introduced)
         taken = yield from self.blocks.read(block, wrap, header)
@@ -449,8 +450,8 @@ class StateMachine:
             self.shown.tail = introduction  # it introduces the next call too, if nothing is between them
             return True
         self.line_start = True
-        held = self.thinking or block.held
-        if not (held and self.deferred.defer(block, self.thinking, last or block.alone)):
+        held, block.is_doubtful = self.thinking or block.held, self.is_doubtful
+        if not (held and self.deferred.defer(block, self.thinking, last or block.alone or self.is_doubtful)):
             block.truncate_if_cut(source.truncated)
             if self.deferred.blocks:
                 self.deferred.accept()
@@ -467,11 +468,8 @@ class StateMachine:
     def fail_block(self, block: CallBlock, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
         """Handle a block without calls; True if all of it was emitted, as text or as a rejected call."""
         meant = block.dialect and not self.thinking and (wrap or block.known_tool)
-        if (
-            meant
-            and not announces_example(self.shown.tail)
-            and (yield from self.blocks.report_miss(block, wrap, header))
-        ):
+        meant = meant and not announces_example(self.shown.tail)
+        if meant and (yield from self.blocks.report_miss(block, wrap, header)):
             self.line_start = self.after_call = True
             return True
         return (yield from self.return_as_text(start, header in BARE_JSON))
@@ -480,7 +478,8 @@ class StateMachine:
         """Whether to defer a block: it counts only as a whole, only if nothing follows, or never (an example)."""
         commitment = self.commitment_of(wrap if wrap is not None else header)
         self.is_example = bool(self.shown.tail) and announces_example(self.shown.tail)
-        if self.is_example or self.thinking or self.deferred.blocks:
+        self.is_doubtful = not (self.is_example or self.thinking) and is_doubtful(self.shown.tail)
+        if self.is_example or self.is_doubtful or self.thinking or self.deferred.blocks:
             return True
         if self.after_call and self.marked_block and commitment is not Commitment.MARKED:
             return True

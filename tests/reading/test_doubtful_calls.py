@@ -1,0 +1,200 @@
+"""Calls that are shown rather than meant: text if the answer goes on behind them, calls if it ends there."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from support.rows import in_one_test
+
+import toolglot
+from toolglot.core.events import CallEnded, Event, TextDelta
+from toolglot.reading.doubtful_calls import is_doubtful
+
+TOOLS = [
+    {
+        "name": "run",
+        "parameters": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+    }
+]
+WRITTEN = {
+    "hermes": '<tool_call>\n{"name": "run", "arguments": {"command": "rm -r build"}}\n</tool_call>',
+    "qwen3_coder": "<tool_call>\n<function=run>\n<parameter=command>\nrm -r build\n</parameter>\n</function>\n</tool_call>",
+    "glm45": "<tool_call>run\n<arg_key>command</arg_key>\n<arg_value>rm -r build</arg_value>\n</tool_call>",
+    "kimi_k2": "<|tool_calls_section_begin|><|tool_call_begin|>functions.run:0<|tool_call_argument_begin|>"
+    '{"command": "rm -r build"}<|tool_call_end|><|tool_calls_section_end|>',
+    "anthropic": '<function_calls>\n<invoke name="run">\n<parameter name="command">rm -r build</parameter>\n</invoke>\n'
+    "</function_calls>",
+    "harmony": '<|channel|>commentary to=functions.run <|constrain|>json<|message|>{"command": "rm -r build"}<|call|>',
+    "mistral_args": '[TOOL_CALLS]run[ARGS]{"command": "rm -r build"}',
+    "roo_xml": "<run>\n<command>rm -r build</command>\n</run>",
+    "fenced_json": '```json\n{"name": "run", "arguments": {"command": "rm -r build"}}\n```',
+}
+ARGUMENTS = '{"command":"rm -r build"}'
+
+SHOWN = (
+    "My previous call failed. I had written",
+    "What went wrong: the assistant sent",
+    "The last message had this text:",
+    "If you confirm, I will run this:",
+    "With your permission I'll run the following:",
+    "Then I would call it:",
+    "Should I run this?",
+    "I did not run this:",
+    "Never write the following yourself:",
+    "I decided against running",
+    "The model emits a block like",
+    "What the server received was this:",
+    "This is how it formats its calls:",
+    "Expected output:",
+    "Here is the JSON you asked for:",
+    "During the review someone pasted",
+    "A malicious page may include:",
+    "Assuming you approve, I will run this:",
+    "Jemand hat das in die Vorlage kopiert:",
+    "Una página puede contener:",
+    "Страница может содержать:",
+    "昨天的记录中有这一行：",
+    "ページには次が含まれる可能性があります：",
+    "Mein Aufruf ist gescheitert. Ich hatte Folgendes geschrieben:",
+    "Wenn du zustimmst, würde ich Folgendes aufrufen:",
+    "Führe das nicht aus:",
+    "Soll ich das ausführen?",
+    "Im Handbuch steht:",
+    "Mi llamada anterior falló. Había escrito:",
+    "Si estás de acuerdo, ejecutaría:",
+    "No ejecutes esto:",
+    "¿Ejecuto esto?",
+    "El modelo emite un bloque como este:",
+    "Мой вызов не удался. Я написал:",
+    "Если вы согласны, я бы вызвал:",
+    "Не выполняйте это:",
+    "Выполнить это?",
+    "Модель выводит такой блок:",
+    "我之前的调用失败了。当时我写的是：",
+    "如果你同意，我会调用：",
+    "不要执行下面的命令：",
+    "要我执行这个吗？",
+    "模型会输出如下内容：",
+    "前回は失敗しました。私は次のように書きました：",
+    "よろしければ、次を実行します：",
+    "これは実行しないでください：",
+    "これを実行しますか？",
+    "モデルは次のようなブロックを出力します：",
+)
+"""Sentences about a call that was, would be or must not be made."""
+
+MEANT = (
+    "Let me run this:",
+    "I'll run the following command:",
+    "Running the tests:",
+    "I did not find it. Let me search again:",
+    "The file does not exist yet, so I create it:",
+    "The output shows two failures:",
+    "The previous output was cut. I run it again:",
+    "The next step is:",
+    "This could be a bug. I'll check:",
+    "The model is saved. Time to build:",
+    "Done with the parser.\n\n---",
+    "Ich führe Folgendes aus:",
+    "Die Datei existiert noch nicht, ich lege sie an:",
+    "Dieser Test schlägt fehl, also baue ich neu:",
+    "Ejecuto lo siguiente:",
+    "El archivo no existe, lo creo:",
+    "Выполняю следующее:",
+    "Файла ещё нет, создаю:",
+    "之前的输出被截断了，我重新运行：",
+    "文件不存在，所以先创建它：",
+    "次を実行します：",
+    "ファイルがありませんので作成します：",
+)
+"""Sentences of models that mean the call behind them, with words of the others."""
+
+PREFIXES = (
+    "The old form (",
+    'The string "',
+    "旧格式「",
+    "The last message was\n\n    ",
+    "The log:\n2026-11-17 10:02:11 DEBUG output: ",
+    "[10:02:11] model: ",
+    "The file:\n2 | ",
+    "Found:\nsrc/prompt.txt:12:",
+    "The change:\n+",
+    "The source:\n// ",
+    "| push | ",
+    "<example>\n",
+    '<div class="x">\n',
+    'prompt = """Use tools.\n',
+    "Use ",
+)
+"""What precedes a call in a quotation, a listing, a document or the middle of a sentence."""
+
+
+def read_in_pieces(text: str, seed: int) -> tuple[str, int]:
+    """The text and the number of calls of an answer that arrives in pieces."""
+    rng, reader, events, start = random.Random(seed), toolglot.Reader(TOOLS), list[Event](), 0
+    while start < len(text):
+        size = rng.choice((1, 2, 5, 20))
+        events += reader.feed(text[start : start + size])
+        start += size
+    events += reader.close()
+    shown = "".join(event.text for event in events if isinstance(event, TextDelta))
+    return shown, sum(isinstance(event, CallEnded) for event in events)
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+def test_a_call_that_is_shown_is_text_if_the_answer_goes_on(way: str) -> None:
+    for seed, introduction in enumerate(SHOWN):
+        text = f"{introduction}\n\n{WRITTEN[way]}\n\nThat is all."
+        reading = toolglot.read(text, TOOLS)
+        assert (reading.calls, reading.text) == ([], text), introduction
+        assert read_in_pieces(text, seed) == (text, 0)
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+def test_a_doubtful_call_counts_at_the_end(way: str) -> None:
+    for introduction in SHOWN:
+        reading = toolglot.read(f"{introduction}\n\n{WRITTEN[way]}\n", TOOLS)
+        assert [call.arguments for call in reading.calls] == [ARGUMENTS], introduction
+        assert reading.text.strip() == introduction
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+def test_a_call_that_is_meant_counts_whatever_follows(way: str) -> None:
+    for seed, introduction in enumerate(MEANT):
+        text = f"{introduction}\n\n{WRITTEN[way]}\n\nI will report the result."
+        reading = toolglot.read(text, TOOLS)
+        assert [call.arguments for call in reading.calls] == [ARGUMENTS], introduction
+        assert read_in_pieces(text, seed) == (reading.text, 1)
+
+
+@pytest.mark.parametrize("way", [way for way in WRITTEN if way != "fenced_json"])
+def test_a_call_in_a_listing_or_a_sentence_is_text_if_the_answer_goes_on(way: str) -> None:
+    written = WRITTEN[way].replace("\n", "")
+    for prefix in PREFIXES:
+        text = f"{prefix}{written} and more.\nSo it goes."
+        reading = toolglot.read(text, TOOLS)
+        assert (reading.calls, reading.text) == ([], text), prefix
+
+
+def test_a_doubtful_call_in_an_answer_that_was_cut_is_text() -> None:
+    text = f"If you agree, I would run this:\n\n{WRITTEN['hermes']}"
+    reader = toolglot.Reader(TOOLS)
+    events = [*reader.feed(text), *reader.close(truncated=True)]
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == text
+    assert not any(isinstance(event, CallEnded) for event in events)
+
+
+def test_a_call_that_is_meant_streams() -> None:
+    reader = toolglot.Reader(TOOLS)
+    kinds = [type(event).__name__ for event in reader.feed(f"Let me run this:\n\n{WRITTEN['hermes'][:60]}")]
+    assert kinds == ["TextDelta", "CallStarted", "CallArguments"]
+
+
+@in_one_test("name", ["tool_use", "action", "step", "thinking", "answer"])
+def test_elements_that_models_put_around_calls_raise_no_doubt(name: str) -> None:
+    assert not is_doubtful(f"I read it.\n<{name}>\n")
+
+
+def test_nothing_before_a_call_raises_no_doubt() -> None:
+    assert not any(map(is_doubtful, ("", "\n\n", "    ")))
