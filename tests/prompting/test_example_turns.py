@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def render(
     return [(message.role, message.text) for message in prompted.conversation.messages]
 
 
-def list_calls(turns: list[tuple[str, str]], tools: tuple[Tool, ...], dialect: str) -> list[tuple[str, dict[str, str]]]:
+def list_calls(turns: list[tuple[str, str]], tools: tuple[Tool, ...], dialect: str) -> list[tuple[str, dict[str, Any]]]:
     definitions = [to_definition(tool) for tool in tools]
     answers = [text for role, text in turns[1:-1] if role == "assistant"]
     read = [toolglot.read(text, definitions, dialect) for text in answers]
