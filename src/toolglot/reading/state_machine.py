@@ -467,7 +467,7 @@ class StateMachine:
 
     def fail_block(self, block: CallBlock, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
         """Handle a block without calls; True if all of it was emitted, as text or as a rejected call."""
-        meant = block.dialect and not self.thinking and (wrap or block.known_tool)
+        meant = bool(block.dialect and not self.thinking and (wrap or block.known_tool))
         meant = meant and not announces_example(self.shown.tail)
         if meant and (yield from self.blocks.report_miss(block, wrap, header)):
             self.line_start = self.after_call = True
