@@ -9,7 +9,7 @@ from support.rows import in_one_test
 
 import toolglot
 from toolglot.core.events import CallEnded, Event, TextDelta
-from toolglot.reading.doubtful_calls import is_doubtful
+from toolglot.reading.example_detection import is_doubtful
 
 TOOLS = [
     {

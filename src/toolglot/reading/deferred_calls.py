@@ -4,7 +4,7 @@ Strategy. Four kinds are deferred. A call inside reasoning: if the answer ends t
 channel; if the reasoning goes on, or an answer or another call follows, it was only considered. Bare JSON after prose:
 at the end of an answer it is a call, in the middle of the text it is an example. A call that occurs earlier in the
 conversation: it is a quotation, unless the answer is nothing but this call. A quotation inside reasoning is never the
-action. A doubtful call (``doubtful_calls``): behind it a model that means it stops.
+action. A doubtful call (``example_detection``): behind it a model that means it stops.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class DeferredCalls:
         Returns whether it is deferred. A block that is held for another reason counts at once, unless it follows one
         that counts only if the answer holds nothing else.
         """
-        last = last or any(other.alone for other in self.blocks)
+        last = last or block.is_doubtful or any(other.alone for other in self.blocks)
         if block.held:
             block.undecided = not reasoning and block.is_only_call()
             self.add(block, reasoning)

@@ -7,6 +7,12 @@ heading ("Example:"), or at the beginning of that sentence ("For example, to rea
 in which the model states its next action ("let me", "I'll") introduces an example only if the action is to show one.
 Punctuation after the phrase is stripped first, in one step, so that no pattern backtracks over it. ``CodeSpans`` tracks
 open fences and inline code.
+
+Other words and signs precede both (``phrases/doubts.py``): "I would call", "if you agree", "not this:", "the model
+writes", a question, a bracket or a quotation mark, the prefix of a line in a log or a listing, four spaces behind a
+blank line, an element around the call, a sentence that is not over. A model that means its call stops behind it, so
+such a call is doubtful: it is held until the end of the answer, and if the answer goes on, it was shown. A sentence
+that states the next action ("let me run this:") leaves no doubt, in every language that ``narrated_stops`` knows.
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ import re
 from msgspec import Struct
 
 from toolglot.dialects.event_buffer import TAIL_SIZE
+from toolglot.reading.phrases import doubts
 from toolglot.reading.phrases.examples import EXAMPLE, EXAMPLE_CJK, HEADING
 
 _PARTS = re.compile(r"(.*\w)?(\W*)", re.DOTALL)
@@ -170,16 +177,45 @@ def announces_example(text: str) -> bool:
     return supposes and _ACTING.search(sentence) is None
 
 
-def take_last_sentence(text: str) -> tuple[str, str]:
+def is_doubtful(text: str) -> bool:
+    """Whether a call behind this text is more likely shown than meant.
+
+    Parameters: ``text`` is the text before a call.
+    Returns: True if the call counts only at the end of the answer.
+    """
+    text = text[-TAIL_SIZE:]
+    if not text.strip():
+        return False
+    if doubts.PREFIX.search(text) is not None or len(doubts.STRING.findall(text)) % 2:
+        return True
+    element = doubts.ELEMENT.search(text)
+    if element is not None and doubts.OWN.search(element[1]) is None:
+        return True
+    sentence, signs = _take_last_sentence(text)
+    if doubts.WAITS.search(sentence) is not None:
+        return True
+    if (
+        doubts.UNFINISHED.search(text) is None
+        and doubts.QUESTION.search(signs) is None
+        and doubts.DOUBT.search(sentence) is None
+    ):
+        return False
+    return not (
+        _STATES.search(sentence) is not None or doubts.NEXT.search(sentence) is not None or _announces_action(text)
+    )
+
+
+def _take_last_sentence(text: str) -> tuple[str, str]:
     """The last sentence of a text, and the punctuation behind it."""
     written, signs = _split(text)
     line = written.rpartition("\n")[2]
     return line[_begin_sentence(line) :], signs
 
 
-def states_action(sentence: str) -> bool:
-    """Whether a sentence has words that state what the model does next, in English, German, French or Spanish."""
-    return _STATES.search(sentence) is not None
+def _announces_action(text: str) -> bool:
+    from toolglot.reading.narrated_stops import announces_action
+
+    return announces_action(text)
 
 
 def _is_quoted(before: str, behind: str) -> bool:

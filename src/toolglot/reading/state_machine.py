@@ -33,8 +33,7 @@ from toolglot.reading.dialect_index import (
     Openings,
     T,
 )
-from toolglot.reading.doubtful_calls import is_doubtful
-from toolglot.reading.example_detection import CodeSpans, announces_example, introduces_call
+from toolglot.reading.example_detection import CodeSpans, announces_example, introduces_call, is_doubtful
 from toolglot.reading.fabricated_results import drop_to_end, has_content
 
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
@@ -451,7 +450,7 @@ class StateMachine:
             return True
         self.line_start = True
         held, block.is_doubtful = self.thinking or block.held, self.is_doubtful
-        if not (held and self.deferred.defer(block, self.thinking, last or block.alone or self.is_doubtful)):
+        if not (held and self.deferred.defer(block, self.thinking, last or block.alone)):
             block.truncate_if_cut(source.truncated)
             if self.deferred.blocks:
                 self.deferred.accept()
@@ -477,8 +476,9 @@ class StateMachine:
     def must_defer(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether to defer a block: it counts only as a whole, only if nothing follows, or never (an example)."""
         commitment = self.commitment_of(wrap if wrap is not None else header)
-        self.is_example = bool(self.shown.tail) and announces_example(self.shown.tail)
-        self.is_doubtful = not (self.is_example or self.thinking) and is_doubtful(self.shown.tail)
+        text = self.shown.tail
+        self.is_example = bool(text) and announces_example(text)
+        self.is_doubtful = bool(text) and not (self.is_example or self.thinking) and is_doubtful(text)
         if self.is_example or self.is_doubtful or self.thinking or self.deferred.blocks:
             return True
         if self.after_call and self.marked_block and commitment is not Commitment.MARKED:

@@ -1,28 +1,21 @@
-"""Detects calls that are more likely shown than meant: they count only if nothing follows them.
+"""Phrases and signs before a call that is more likely shown than meant.
 
-Strategy. Words and signs before a call that only introduce an example make it text (``example_detection``). Others
-precede both: "I would call", "if you agree", "not this:", "the model writes", a question, a bracket or a quotation
-mark, the prefix of a line in a log or a listing, four spaces behind a blank line, an element around the call, a
-sentence that is not over. A model that means its call stops behind it, so such a call is held until the end of the
-answer; if the answer goes on, the call was shown. Whoever states the next action ("let me run this:") means it, in
-every language that ``narrated_stops`` knows.
+Those of other languages are in ``examples.py``.
 """
 
 from __future__ import annotations
 
 import re
 
-from toolglot.dialects.event_buffer import TAIL_SIZE
-from toolglot.reading.example_detection import states_action, take_last_sentence
-from toolglot.reading.phrases.examples import DOUBT
+from toolglot.reading.phrases.examples import DOUBT as OTHER_DOUBT
 
 _SHOWN = (
     r"(?:calls?|messages?|outputs?|logs?|files?|texts?|responses?|prompts?|docs?|documentation|manual|readme|lines?"
     r"|answers?|tests?|diffs?|patch|history|notes?|page|result|fixture|sample|transcript|payload|body|json|request|block)"
 )
-_WAITS = re.compile(
+WAITS = re.compile(
     r"(?<!\w)(?:if|once|when|after|until|unless|as soon as) you(?:['’]d| would| are| have)? ?"
-    r"(?:agreed?|confirm(?:ed)?|approved?|want(?: me)?|like(?: me)?|wish|prefer|ok|okay|fine|happy|say)(?!\w)"
+    r"(?:agreed?|confirm(?:ed)?|approved?|want(?: me)?|like(?: me)?|prefer|ok|okay|fine|happy|say|wish)(?!\w)"
     r"|(?<!\w)(?:assuming|provided|supposing)(?: that)? you(?!\w)"
     r"|(?<!\w)(?:with|after|upon) your (?:approval|confirmation|permission|agreement)(?!\w)",
     re.IGNORECASE,
@@ -30,8 +23,8 @@ _WAITS = re.compile(
 """Phrases that wait for an agreement."""
 
 _POINTED = r"(?: back| out)?(?: (?:this|that|the following|these|those|something like|exactly)(?: \w+){0,2})?\Z"
-_DOUBT = re.compile(
-    r"(?<!\w)(?:someone|somebody|(?:may|might|can|could|will|to) (?:contain|include|hold|have)"
+DOUBT = re.compile(
+    r"(?<!\w)(?:someone|(?:may|might|can|could|will|to) (?:contain|include|hold|have)"
     r"|(?:contains?|includes?)(?: the line| a line)?\Z|template\Z)"
     r"|(?<!\w)(?:i|we)(?:['’]d| would| could| might)(?! like)(?!\w)"
     r"|(?<!\w)(?:you|one|someone|they)(?:['’]d|['’]ll| will| would| could| might| should| must| can)(?!\w)"
@@ -41,7 +34,7 @@ _DOUBT = re.compile(
     r"|not (?:valid|correct|allowed|a good idea|safe|ok|okay))(?!\w)"
     r"|(?<!\w)(?:had|have|has|having) (?:\w+ )?(?:written|sent|tried|called|used|emitted|printed)(?!\w)"
     r"|(?<!\w)(?:wrote|sent|emitted|produced|printed|returned|generated|replied|answered|output|tried|logged|quoted?)"
-    rf"{_POINTED}|(?<!\w){_SHOWN}(?: \w+)? (?:reads?|says|said|contains?|contained|shows?|showed|looked|looks|had|has"
+    rf"{_POINTED}|(?<!\w){_SHOWN}(?: \w+)? (?:reads?|says?|said|contains?|contained|shows?|showed|looked|looks|had|has"
     rf"|quotes?){_POINTED}"
     r"|(?<!\w)(?:is|are|was|were|be) (?:\w+ )?(?:serialized|encoded|written|formatted|represented|rendered|logged)"
     r" (?:like|as|in|this)(?!\w)|(?<!\w)(?:is|are|was|were|be|such as|like|as|like this|like so|like these"
@@ -50,19 +43,19 @@ _DOUBT = re.compile(
     r"|repl(?:y|ies)|calls?|generates?|produces?|returns?|says?|sees?)(?!\w)"
     r"|(?<!\w)(?:below (?:is|are|you)|requested|asked for|this format|for example|for instance|instead of"
     r"|rather than)(?!\w)"
-    rf"|{DOUBT}",
+    rf"|{OTHER_DOUBT}",
     re.IGNORECASE,
 )
 """Phrases of a sentence about a call that was, would be or must not be made, or that someone else makes."""
 
-_NEXT = re.compile(
+NEXT = re.compile(
     r"(?<!\w)(?:now|next|jetzt|nun|nächste\w*|ahora|agora|maintenant|adesso|теперь|сейчас)(?!\w)|现在|接下来|下一步|では、|これから"
     r"|\A\W*(?!according|nothing|something|anything|everything|during|following|including)\w+ing(?!\w)",
     re.IGNORECASE,
 )
 """Words of the next action, and a sentence that begins with it ("Running the tests:")."""
-_QUESTION = re.compile(r"[?？]")
-_PREFIX = re.compile(
+QUESTION = re.compile(r"[?？]")
+PREFIX = re.compile(
     r"\(\s*\Z|[\"“„«「『【‘]\Z"
     r"|\n[ \t]*\n(?: {4}|\t)[ \t]*\Z"
     r"|(?:\A|\n)[ \t]*(?:[+-]|//|--|;+|#+[ \t]|\*)[ \t]*(?<![-*] )\Z"
@@ -73,40 +66,12 @@ _PREFIX = re.compile(
 )
 """A bracket or a quotation mark, indented code, and the prefix of a line of a diff, a comment, a table, a listing, a
 log or a search result."""
-_STRING = re.compile(r'"""|\'\'\'')
-_UNFINISHED = re.compile(r"[\w,] \Z")
+STRING = re.compile(r'"""|\'\'\'')
+UNFINISHED = re.compile(r"[\w,] \Z")
 """A sentence that is not over."""
-_ELEMENT = re.compile(r"<([A-Za-z][\w.-]*)(?:\s[^<>]{0,200})?>\s*\Z")
-_OWN = re.compile(
+ELEMENT = re.compile(r"<([A-Za-z][\w.-]*)(?:\s[^<>]{0,200})?>\s*\Z")
+OWN = re.compile(
     r"tool|call|func|act|invoke|use|exec|command|step|answer|respon|assist|message|think|reason|plan|output|final|xml",
     re.IGNORECASE,
 )
 """Parts of the names of elements that models put around calls that they mean."""
-
-
-def is_doubtful(text: str) -> bool:
-    """Whether a call behind this text is more likely shown than meant.
-
-    Parameters: ``text`` is the text before a call.
-    Returns: True if the call counts only at the end of the answer.
-    """
-    text = text[-TAIL_SIZE:]
-    if not text.strip():
-        return False
-    if _PREFIX.search(text) is not None or len(_STRING.findall(text)) % 2:
-        return True
-    element = _ELEMENT.search(text)
-    if element is not None and _OWN.search(element[1]) is None:
-        return True
-    sentence, signs = take_last_sentence(text)
-    if _WAITS.search(sentence) is not None:
-        return True
-    if _UNFINISHED.search(text) is None and _QUESTION.search(signs) is None and _DOUBT.search(sentence) is None:
-        return False
-    return not (states_action(sentence) or _NEXT.search(sentence) is not None or _announces_action(text))
-
-
-def _announces_action(text: str) -> bool:
-    from toolglot.reading.narrated_stops import announces_action
-
-    return announces_action(text)
