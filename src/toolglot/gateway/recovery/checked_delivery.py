@@ -215,9 +215,7 @@ class CheckedDelivery:
                 call = self.calls.pop(index)
                 call.end = event
                 if call.held and self.first_defect is None:
-                    if isinstance(event, CallRejected) and event.dialect:  # text again: blanks before it came meanwhile
-                        self.queue.append(self.queue.pop(self.queue.index(call)))
-                    self.drain_queue(out)
+                    self.drain_queue(out, ended=call)
                 elif not call.held:
                     self.end_call(call, event, out)
             case Finished() | Failed():
@@ -231,9 +229,11 @@ class CheckedDelivery:
             case _:
                 self.put(event, out)
 
-    def drain_queue(self, out: list[Event], last: bool = False) -> None:
+    def drain_queue(self, out: list[Event], last: bool = False, ended: OpenCall | None = None) -> None:
         """Send what waits, up to the first call that is not complete, or all of it at the end."""
         at, queue = 0, self.queue
+        if ended and isinstance(ended.end, CallRejected) and ended.end.dialect:  # text again, behind the blanks so far
+            queue.append(queue.pop(queue.index(ended)))
         for at, item in enumerate(queue, 1):
             if not isinstance(item, OpenCall):
                 self.put(item, out)
