@@ -194,11 +194,11 @@ def is_doubtful(text: str) -> bool:
     sentence, signs = _take_last_sentence(text)
     if doubts.WAITS.search(sentence) is not None:
         return True
-    if (
-        doubts.UNFINISHED.search(text) is None
-        and doubts.QUESTION.search(signs) is None
-        and doubts.DOUBT.search(sentence) is None
-    ):
+    if doubts.QUESTION.search(signs) is not None:
+        return doubts.ASKS.search(sentence) is not None
+    unfinished = doubts.UNFINISHED.search(text) is not None
+    points = doubts.POINTS.search(signs) is not None and doubts.DOUBT.search(sentence) is not None
+    if not (unfinished or points):
         return False
     return not (
         _STATES.search(sentence) is not None or doubts.NEXT.search(sentence) is not None or _announces_action(text)

@@ -55,6 +55,19 @@ NEXT = re.compile(
 )
 """Words of the next action, and a sentence that begins with it ("Running the tests:")."""
 QUESTION = re.compile(r"[?？]")
+ASKS = re.compile(
+    r"(?<!\w)(?:should|shall|may|can|could|do|would) (?:i|we|you (?:want|like|agree|confirm|approve|mind|allow))(?!\w)"
+    r"|(?<!\w)(?:want me to|(?:ok|okay|fine|alright|correct|right) (?:if|to|with you)|soll(?:en|te)? (?:ich|wir)"
+    r"|darf ich|kann ich|möchte(?:st|n)|willst|einverstanden|debo|puedo|quieres|quiere|deseas|confirmas|devo|posso|quer"
+    r"|dois-je|puis-je|voulez|veux-tu|d['’]accord|vuoi|procedo)(?!\w)"
+    r"|(?<!\w)(?:выполнить|запустить|удалить|можно|продолжить|хотите|согласны)(?!\w)"
+    r"|(?:要|需要|可以|应该|是否|能|让)我?(?:执行|运行|删除|调用|继续)?.{0,12}吗|是否|好吗|可以吗|ましょうか|よろしい|いいです"
+    r"|(?:할까요|될까요|될지|괜찮)",
+    re.IGNORECASE,
+)
+"""Questions that ask for permission."""
+POINTS = re.compile(r"[:：]")
+"""The sign of a sentence that points at what follows."""
 PREFIX = re.compile(
     r"\(\s*\Z|[\"“„«「『【‘]\Z"
     r"|\n[ \t]*\n(?: {4}|\t)[ \t]*\Z"
