@@ -58,7 +58,7 @@ def test_reasoning_repair_and_rejected() -> None:
 
 
 def test_a_quoted_call() -> None:
-    quoted = kinds(f"The file says this:\n{CALL}\nI leave it alone, it is a quotation.", asked=f"Look: {CALL}")
+    quoted = kinds(f"I have read it.\n{CALL}\nI leave it alone, it is a quotation.", asked=f"Look: {CALL}")
     assert "call" not in dict(quoted)
     assert any(kind == "quoted" and "a.txt" in text for kind, text in quoted)
 

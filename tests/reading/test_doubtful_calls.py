@@ -198,3 +198,30 @@ def test_elements_that_models_put_around_calls_raise_no_doubt(name: str) -> None
 
 def test_nothing_before_a_call_raises_no_doubt() -> None:
     assert not any(map(is_doubtful, ("", "\n\n", "    ")))
+
+
+STATEMENTS = (
+    "I don't have that information yet.",
+    "I cannot answer this without looking.",
+    "You can see the error in the log.",
+    "The model writes its config there.",
+    "This should not take long.",
+    "We could look at the config.",
+    "That is what the error says.",
+    "Never mind the first error.",
+    "Does the folder exist?",
+    "As requested.",
+    "Ich kann das nicht sehen.",
+    "No puedo ver el archivo.",
+    "Я не вижу файла.",
+    "以下文件需要检查。",
+)
+"""Sentences that are over: they say nothing about the call behind them."""
+
+
+@in_one_test("dialect", WRITTEN)
+@in_one_test("before", STATEMENTS)
+def test_a_call_behind_a_statement_is_meant_although_the_answer_goes_on(before: str, dialect: str) -> None:
+    if dialect != "fenced_json":  # in the middle of a text it is an example
+        reading = toolglot.read(f"{before}\n\n{WRITTEN[dialect]}\n\nI'll wait for the result.", TOOLS)
+        assert [call.arguments for call in reading.calls] == [ARGUMENTS]

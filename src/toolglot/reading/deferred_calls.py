@@ -43,6 +43,7 @@ class DeferredCalls:
         Returns whether it is deferred. A block that is held for another reason counts at once, unless it follows one
         that counts only if the answer holds nothing else.
         """
+        block.is_doubtful = block.is_doubtful and not _is_quotation(block)
         last = last or block.is_doubtful or any(other.alone for other in self.blocks)
         if block.held:
             block.undecided = not reasoning and block.is_only_call()

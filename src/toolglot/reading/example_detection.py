@@ -197,7 +197,8 @@ def is_doubtful(text: str) -> bool:
     if doubts.QUESTION.search(signs) is not None:
         return doubts.ASKS.search(sentence) is not None
     unfinished = doubts.UNFINISHED.search(text) is not None
-    points = doubts.POINTS.search(signs) is not None and doubts.DOUBT.search(sentence) is not None
+    points = doubts.POINTS.search(signs) is not None or not signs.strip()
+    points = points and doubts.DOUBT.search(sentence) is not None
     if not (unfinished or points):
         return False
     return not (

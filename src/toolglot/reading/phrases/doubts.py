@@ -62,10 +62,11 @@ ASKS = re.compile(
     r"|dois-je|puis-je|voulez|veux-tu|d['’]accord|vuoi|procedo)(?!\w)"
     r"|(?<!\w)(?:выполнить|запустить|удалить|можно|продолжить|хотите|согласны)(?!\w)"
     r"|(?:要|需要|可以|应该|是否|能|让)我?(?:执行|运行|删除|调用|继续)?.{0,12}吗|是否|好吗|可以吗|ましょうか|よろしい|いいです"
-    r"|(?:할까요|될까요|될지|괜찮)",
+    r"|(?:할까요|될까요|될지|괜찮)"
+    r"|(?<!\w)(?:this|these|dies(?:e[mnrs]?)?|est[eoa]s?|ist[oa]|ceci|cela|quest[oaie]|эт[ои]\w?)(?!\w)|这|これ|この",
     re.IGNORECASE,
 )
-"""Questions that ask for permission."""
+"""Questions that ask for permission, or point at what follows."""
 POINTS = re.compile(r"[:：]")
 """The sign of a sentence that points at what follows."""
 PREFIX = re.compile(
