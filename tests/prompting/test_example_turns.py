@@ -65,13 +65,6 @@ def test_several_calls_are_shown_where_they_are_allowed() -> None:
         assert max(text.count('"name"') for _, text in render(parallel=parallel)[1:]) == most
 
 
-def test_without_an_edit_tool_the_whole_text_is_written() -> None:
-    tools = (READ, WRITE)
-    calls = list_calls(render(tools), tools, "fenced_json")
-    written = {arguments["file_path"]: arguments["content"] for name, arguments in calls if name == "Write"}
-    assert written["zq3.ini"] == "width = 7\ndepth = 4\n"
-
-
 def test_roles_alternate_and_the_conversation_stays_as_it_is() -> None:
     plain = render_as_text(Conversation("m", ASKED, TOOLS), "fenced_json").conversation.messages
     rendered = render()
@@ -81,7 +74,11 @@ def test_roles_alternate_and_the_conversation_stays_as_it_is() -> None:
 
 
 def test_absolute_paths_are_shown_where_the_tools_ask_for_them() -> None:
-    tools = (make_tool("read", "path", description="An absolute path"), make_tool("write", "path", "content"))
+    tools = (
+        make_tool("read", "path", description="An absolute path"),
+        make_tool("edit", "path", "old_text", "new_text"),
+        make_tool("write", "path", "content"),
+    )
     for name, arguments in list_calls(render(tools), tools, "fenced_json"):
         assert arguments["path"].startswith(FOLDER), name
     assert not any(FOLDER in text for _, text in render())
@@ -95,7 +92,7 @@ WEATHER, CLOCK = make_tool("get_weather", "city"), make_tool("now")
     [
         ((WEATHER,), [("get_weather", {"city": "Zq1"}), ("get_weather", {"city": "Zq2"})]),
         ((CLOCK,), [("now", {})]),
-        ((CLOCK, READ, WEATHER), [("now", {}), ("get_weather", {"city": "Zq3"})]),
+        ((CLOCK, READ, WRITE, WEATHER), [("now", {}), ("get_weather", {"city": "Zq3"})]),
     ],
 )
 def test_other_tools_get_an_example_of_several_calls(tools: tuple[Tool, ...], shown: list[object]) -> None:
@@ -132,6 +129,7 @@ def test_values_have_the_types_of_the_schema() -> None:
     ("tools", "choice"),
     [
         ((READ,), ToolChoice()),
+        ((READ, WRITE), ToolChoice()),
         ((WRITE, EDIT), ToolChoice()),
         ((WEATHER,), ToolChoice()),
         (TOOLS, ToolChoice("none")),

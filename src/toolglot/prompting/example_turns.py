@@ -2,8 +2,8 @@
 
 Rules in the prompt hardly change what a small model does; turns of a conversation do (``bench/README.md``). The turns
 are placed between the system prompt and the conversation and use the client's own tools, because tools that exist only
-in examples are called too. A client with tools that read and write a file gets short tasks: read first, then change,
-then say in words what was done. Any other one gets a request for several calls, if these are allowed.
+in examples are called too. A coding agent, with tools that read, edit and write files, gets short tasks: read first,
+then change, then say in words what was done. Any other client gets a request for several calls, if these are allowed.
 Files and values are nonsense, so that they fit no real task.
 """
 
@@ -93,7 +93,7 @@ def render_with_examples(conversation: Conversation, dialect: str, *, parallel: 
 def _make_turns(tools: tuple[Tool, ...], dialect: str, parallel: bool) -> tuple[Message, ...]:
     """User and assistant messages by turns."""
     found = find_file_tools(tools)
-    if found.reader is None or found.writer is None:
+    if found.reader is None or found.writer is None or found.editor is None:
         texts = [*_GREETING, *_show_calls(tools, dialect)] if parallel else []
     else:
         agent = _Agent(tools, dialect, parallel, found.reader, found.writer, found.editor)
@@ -152,11 +152,11 @@ class _Agent(Struct, frozen=True):
     parallel: bool
     reader: FileTool
     writer: FileTool
-    editor: FileTool | None
+    editor: FileTool
 
     def work(self, task: _Task) -> Iterator[str]:
         """The texts of the user's side and of the model by turns, until a task is done."""
-        folder = FOLDER * any(tool.absolute for tool in (self.reader, self.writer, self.editor) if tool is not None)
+        folder = FOLDER * any(tool.absolute for tool in (self.reader, self.writer, self.editor))
         files = [(folder + path, text) for path, text in task.files]
         written = [folder + task.written] * bool(task.written)
         names = [*(path for path, _ in files), *written]
@@ -176,9 +176,7 @@ class _Agent(Struct, frozen=True):
             return []
         if not task.old:
             return [(self.writer, (path, task.new), _DONE) for path in (written or [path for path, _ in files])]
-        if self.editor is not None:
-            return [(self.editor, (path, task.old, task.new), _DONE) for path, _ in files]
-        return [(self.writer, (path, text.replace(task.old, task.new)), _DONE) for path, text in files]
+        return [(self.editor, (path, task.old, task.new), _DONE) for path, _ in files]
 
 
 def _name(call: _MadeCall) -> tuple[str, str]:

@@ -23,7 +23,11 @@ def make_tool(name: str, *parameters: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "parameters": schema | {"required": [*parameters]}}}
 
 
-TOOLS = [make_tool("read_file", "path"), make_tool("write_file", "path", "content")]
+TOOLS = [
+    make_tool("read_file", "path"),
+    make_tool("edit_file", "path", "old_text", "new_text"),
+    make_tool("write_file", "path", "content"),
+]
 
 
 def ask(
