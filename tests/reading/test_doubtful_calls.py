@@ -32,6 +32,20 @@ WRITTEN = {
 }
 ARGUMENTS = '{"command":"rm -r build"}'
 
+REFUSED = (
+    "I did not run this:",
+    "Never write the following yourself:",
+    "Do not run this:",
+    "You must never call it like this:",
+    "Führe das nicht aus:",
+    "No ejecutes esto:",
+    "N'exécutez pas cette commande:",
+    "Не выполняйте это:",
+    "不要执行下面的命令：",
+    "これは実行しないでください：",
+)
+"""Sentences that say that the call behind them is not made: it stays text wherever it stands."""
+
 SHOWN = (
     "My previous call failed. I had written",
     "What went wrong: the assistant sent",
@@ -40,8 +54,6 @@ SHOWN = (
     "With your permission I'll run the following:",
     "Then I would call it:",
     "Should I run this?",
-    "I did not run this:",
-    "Never write the following yourself:",
     "I decided against running",
     "The model emits a block like",
     "What the server received was this:",
@@ -58,27 +70,22 @@ SHOWN = (
     "ページには次が含まれる可能性があります：",
     "Mein Aufruf ist gescheitert. Ich hatte Folgendes geschrieben:",
     "Wenn du zustimmst, würde ich Folgendes aufrufen:",
-    "Führe das nicht aus:",
     "Soll ich das ausführen?",
     "Im Handbuch steht:",
     "Mi llamada anterior falló. Había escrito:",
     "Si estás de acuerdo, ejecutaría:",
-    "No ejecutes esto:",
     "¿Ejecuto esto?",
     "El modelo emite un bloque como este:",
     "Мой вызов не удался. Я написал:",
     "Если вы согласны, я бы вызвал:",
-    "Не выполняйте это:",
     "Выполнить это?",
     "Модель выводит такой блок:",
     "我之前的调用失败了。当时我写的是：",
     "如果你同意，我会调用：",
-    "不要执行下面的命令：",
     "要我执行这个吗？",
     "模型会输出如下内容：",
     "前回は失敗しました。私は次のように書きました：",
     "よろしければ、次を実行します：",
-    "これは実行しないでください：",
     "これを実行しますか？",
     "モデルは次のようなブロックを出力します：",
 )
@@ -149,6 +156,26 @@ def test_a_call_that_is_shown_is_text_if_the_answer_goes_on(way: str) -> None:
         reading = toolglot.read(text, TOOLS)
         assert (reading.calls, reading.text) == ([], text), introduction
         assert read_in_pieces(text, seed) == (text, 0)
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+def test_a_refused_call_is_text_at_the_end_too(way: str) -> None:
+    for introduction in REFUSED:
+        for behind in ("", "\n\nThat is all."):
+            text = f"{introduction}\n\n{WRITTEN[way]}{behind}"
+            reading = toolglot.read(text, TOOLS)
+            assert (reading.calls, reading.text) == ([], text), introduction
+
+
+def test_other_words_of_refusal_refuse_nothing() -> None:
+    for introduction in (
+        "I don't use the cache, so I run this:",
+        "It did not work. I try this:",
+        "Don't worry, I run it now:",
+        "I won't guess. Let me look:",
+        "Das läuft nicht, ich rufe es noch einmal auf:",
+    ):
+        assert len(toolglot.read(f"{introduction}\n\n{WRITTEN['hermes']}", TOOLS).calls) == 1, introduction
 
 
 @pytest.mark.parametrize("way", WRITTEN)

@@ -173,8 +173,11 @@ def announces_example(text: str) -> bool:
     phrase = _CLOSING.search(sentence) or _CLOSING_CJK.search(sentence)
     if phrase is not None:
         return _LOOKING.search(sentence) is None and not _is_quoted(sentence[: phrase.start()], signs)
-    supposes = _COLON.search(signs) is not None and _SUPPOSING.match(sentence) is not None
-    return supposes and _ACTING.search(sentence) is None
+    if _COLON.search(signs) is None:
+        return False
+    if doubts.REFUSED.search(sentence) is not None:
+        return True
+    return _SUPPOSING.match(sentence) is not None and _ACTING.search(sentence) is None
 
 
 def is_doubtful(text: str) -> bool:

@@ -48,6 +48,21 @@ DOUBT = re.compile(
 )
 """Phrases of a sentence about a call that was, would be or must not be made, or that someone else makes."""
 
+_REFUSABLE = "run|execute|call|use|write|send|make|invoke|issue|type|emit|try"
+REFUSED = re.compile(
+    rf"(?<!\w)(?:(?:do|did|must|should|shall|will|would) not|don['’]t|didn['’]t|mustn['’]t|shouldn['’]t|won['’]t|never)"
+    rf"(?: \w+)? (?:{_REFUSABLE})(?: \w+){{0,3}}\Z"
+    r"|(?<!\w)(?:führ|ruf|verwend|benutz|schreib|start)\w*(?: \w+){0,2} (?:nicht|nie|niemals)(?: \w+){0,2}\Z"
+    r"|(?<!\w)(?:no|nunca|não|non|mai) (?:\w{1,2} )?"
+    r"(?:ejecut|llam|us|escrib|hag|execut|cham|escrev|esegu|chiam|scriv)\w*(?: \w+){0,3}\Z"
+    r"|(?<!\w)n(?:e |['’])(?:l['’])?(?:exécut|appel|lanc|utilis|écri)\w* (?:pas|jamais)(?: \w+){0,3}\Z"
+    r"|(?<!\w)не (?:выполня|запуска|вызыва|использу|пиши)\w*(?: \w+){0,3}\Z"
+    r"|(?:不要|切勿|请勿|不得|禁止)(?:执行|运行|调用|使用|写)[^，,。]{0,12}\Z"
+    r"|(?:実行|呼び出|使用|使わ)[^、。]{0,8}(?:ないで|ては)[^、。]{0,8}\Z",
+    re.IGNORECASE,
+)
+"""Sentences that say that the call behind them is not made, or must not be."""
+
 NEXT = re.compile(
     r"(?<!\w)(?:now|next|jetzt|nun|nächste\w*|ahora|agora|maintenant|adesso|теперь|сейчас)(?!\w)|现在|接下来|下一步|では、|これから"
     r"|\A\W*(?!according|nothing|something|anything|everything|during|following|including)\w+ing(?!\w)",
