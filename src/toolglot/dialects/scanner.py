@@ -95,11 +95,15 @@ class Source:
         self.final = True
         self.truncated = truncated
 
-    def pass_through(self, chunk: str) -> None:
-        """Account for text that bypassed the parser; only while no text is unconsumed."""
+    def pass_through(self, chunk: str) -> list[Event] | None:
+        """The events of a chunk that bypasses the parser; None if it has to be parsed (hot path)."""
+        run = self.run
+        if run is None or (events := run(chunk)) is None:
+            return None
         if self.offset < self._wanted and self._kept is not None:
             self._kept.append((self.offset + len(self.text), chunk))
         self.offset += len(chunk)
+        return events
 
     @property
     def here(self) -> int:

@@ -130,14 +130,13 @@ class Delivery:
             self.observer(events)
         reader, only = self.reader, events[0] if len(events) == 1 else None
         if type(only) is TextDelta and reader is not None and not self.notes_text:  # the common case
-            read = reader.feed(only.text)
-            out = read if len(read) == 1 and type(read[0]) in self.unchanged else self.accept_read(read, [])
-        else:
-            out = self.deliver_each(events)
-        if out:
-            self.has_output = True
-            return self.check_output(out) if self.checks_output else out
-        return out
+            return self.deliver_read(reader.feed(only.text))
+        return self.check_output(self.deliver_each(events))
+
+    def deliver_read(self, read: list[Event]) -> list[Event]:
+        """What the client receives for what the reader has read in a piece of text."""
+        unchanged = len(read) == 1 and type(read[0]) in self.unchanged
+        return self.check_output(read if unchanged else self.accept_read(read, []))
 
     def deliver_each(self, events: Iterable[Event]) -> list[Event]:
         out: list[Event] = []
@@ -175,6 +174,9 @@ class Delivery:
 
     def check_output(self, out: list[Event]) -> list[Event]:
         """The events, up to one that makes the arguments of a call larger than allowed; there the response fails."""
+        self.has_output = self.has_output or bool(out)
+        if not self.checks_output:
+            return out
         sizes = self.argument_bytes
         for event in out:
             if type(event) is CallArguments:

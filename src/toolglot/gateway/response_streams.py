@@ -77,6 +77,7 @@ class TranslatedStream:
         native = exchange.route.tool_mode is NATIVE
         if native and exchange.may_pass_through and isinstance(delivery, Delivery | CheckedDelivery):
             self.passthrough = Passthrough(self.decoder, delivery)
+        self.direct = self.find_direct()
 
     def begin_attempt(self) -> None:
         """The model was asked again: its next answer continues this one."""
@@ -86,6 +87,13 @@ class TranslatedStream:
             decoder.tools = exchange.tools
         self.delivery = open_delivery(exchange, streamed=True)
         self.deliver_events = observe_upstream(exchange, self.delivery)
+        self.direct = self.find_direct()
+
+    def find_direct(self) -> CheckedDelivery | None:
+        """The delivery, if it has a fast path and text goes from the decoder through it to the encoder only."""
+        delivery = self.delivery if isinstance(self.delivery, CheckedDelivery) else None
+        observed = self.passthrough is not None or self.steps or self.deliver_events != self.delivery.deliver
+        return None if observed else delivery
 
     def settle(self) -> bytes:
         """The model could not be asked again: the end of its first answer."""
@@ -93,20 +101,26 @@ class TranslatedStream:
 
     def feed(self, chunk: bytes) -> bytes:
         """Convert a chunk (hot path)."""
-        decoder = self.decoder
-        events = decoder.feed(chunk)
-        if len(events) >= MERGED_FROM and self.passthrough is None:
-            events = list(merge_deltas(events))
-        delivered = self.deliver_events(events)
-        for step in self.steps:
-            delivered = step.feed(delivered)
-        if self.passthrough is None:
-            written = self.encoder.write(delivered)
-            written = written if written.isascii() else escape_line_breaks(written)
+        decoder, direct = self.decoder, self.direct
+        fast_path, read_text = direct.fast_path if direct is not None else None, decoder.read_text
+        if fast_path is not None and read_text is not None and (text := read_text(chunk)):
+            delivered = fast_path(text)
         else:
-            written = self.pass_through(self.passthrough, chunk, events, delivered)
+            events = decoder.feed(chunk)
+            if len(events) >= MERGED_FROM and self.passthrough is None:
+                events = list(merge_deltas(events))
+            delivered = self.deliver_events(events)
+            for step in self.steps:
+                delivered = step.feed(delivered)
+            if self.passthrough is not None:
+                written = self.pass_through(self.passthrough, chunk, events, delivered)
+                self.over = decoder.over or self.delivery.over
+                return written
+            if direct is not None and decoder.read_text is not None:
+                direct.open_fast_path()
+        written = self.encoder.write(delivered)
         self.over = decoder.over or self.delivery.over
-        return written
+        return written if written.isascii() else escape_line_breaks(written)
 
     def close(self) -> bytes:
         events = self.decoder.close()

@@ -77,6 +77,11 @@ class XmlDelivery:
             self.calls, self.over = [], False
         return begins
 
+    @property
+    def source(self) -> Delivery:
+        """The delivery that has read the model's text."""
+        return self.delivery if isinstance(self.delivery, Delivery) else self.delivery.delivery
+
     def settle(self) -> list[Event]:
         """No attempt has succeeded: the end of the first answer, which stands."""
         assert isinstance(self.delivery, CheckedDelivery)
@@ -107,21 +112,21 @@ class XmlDelivery:
     def extract_call(self, span: Span) -> WrittenCall:
         """The model's text at this position, with the blanks before it if the call keeps its place behind the text. The
         text of a further attempt is not sent, so its calls have none."""
-        quote = self.delivery.quote
+        quote = self.source.quote
         text = quote((0, span[0]))
         fence = self.fences.before if self.fences.holds(quote((span[0], None))) else ""
         alone = self.plan.native or (isinstance(self.delivery, CheckedDelivery) and self.delivery.is_further)
         before = None if alone else text[len(text.rstrip()) :] + fence
-        return WrittenCall(self.delivery.remove_breaks(quote(span)), before, span[1])
+        return WrittenCall(self.source.remove_breaks(quote(span)), before, span[1])
 
     def is_fenced(self, event: Event) -> bool:
         """Whether this call was read in the code fence that was removed."""
         span = event.span if isinstance(event, CallEnded | CallRejected) else None
-        return span is not None and self.fences.holds(self.delivery.quote((span[0], None)))
+        return span is not None and self.fences.holds(self.source.quote((span[0], None)))
 
     def extract_text(self, start: int, end: int | None) -> str:
         """The model's text at this position; up to the end of the answer, with the closing fence that was removed."""
-        text = self.delivery.remove_breaks(self.delivery.quote((start, end)))
+        text = self.source.remove_breaks(self.source.quote((start, end)))
         return text + (self.fences.behind if end is None else "")
 
     def move_calls_last(self, events: Iterable[Event]) -> list[Event]:

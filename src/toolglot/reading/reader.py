@@ -137,9 +137,7 @@ class Reader:
         """Read the next chunk of the answer and return the new events. Raises ``UsageError`` after ``close``."""
         source = self._source
         try:
-            run = source.run
-            if run is not None and (events := run(chunk)) is not None:
-                source.pass_through(chunk)
+            if (events := source.pass_through(chunk)) is not None:
                 return events
         except TypeError:
             raise UsageError(f"the answer is text, not {type(chunk).__name__}") from None

@@ -102,6 +102,8 @@ class ResponseDecoder(Protocol):
     ``between``: the last chunk ended at an event boundary and no finish reason is pending. ``place``: an immutable
     position after the last whole event, from which the encoder of the wire can resume. ``finish_reason``: the raw
     finish reason so far (empty: none yet); None on wires whose last event carries it. ``unstored``: see there.
+    ``read_text``: a fast path, None while there is none: returns the text of the next chunk if it is nothing but a
+    piece of text, else an empty string, and the chunk has to be fed.
     """
 
     @property
@@ -121,6 +123,9 @@ class ResponseDecoder(Protocol):
 
     @property
     def unstored(self) -> UnstoredResponse | None: ...
+
+    @property
+    def read_text(self) -> Callable[[bytes], str] | None: ...
 
     def feed(self, piece: bytes) -> list[Event]: ...
 

@@ -52,6 +52,7 @@ from toolglot.gateway.recovery.attempts import (
     choose_reason,
 )
 from toolglot.gateway.recovery.extension import extend_arguments, make_key
+from toolglot.gateway.recovery.fast_path import FastPath, find_fast_path
 from toolglot.gateway.recovery.retry_messages import copies_feedback
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
@@ -65,10 +66,10 @@ class CheckedDelivery:
     """
 
     __slots__ = (
-        *("announces", "calls", "checker", "cut_end", "delivered", "delivery", "first_defect", "first_delivery"),
-        *("first_tail", "has_invalid", "has_later_calls", "has_output", "has_text", "holds", "ids", "input"),
-        *("new_id", "nothing_waits", "observer", "over", "partial", "plan", "queue", "recorder", "recovered"),
-        *("recovery", "rejected", "started", "tail", "waiting_text", "withheld"),
+        *("announces", "calls", "checker", "cut_end", "delivered", "delivery", "fast_path", "first_defect"),
+        *("first_delivery", "first_tail", "has_invalid", "has_later_calls", "has_output", "has_text", "holds", "ids"),
+        *("input", "new_id", "nothing_waits", "observer", "over", "partial", "plan", "queue", "recorder"),
+        *("recovered", "recovery", "rejected", "started", "tail", "waiting_text", "withheld"),
     )
 
     def __init__(
@@ -109,6 +110,7 @@ class CheckedDelivery:
         self.delivery = delivery
         self.plan = delivery.plan
         self.over = self.has_output = self.nothing_waits = False
+        self.fast_path: FastPath | None = None
         self.input = AttemptInput(self.recovery)
         self.calls: dict[int, OpenCall] = {}
         self.rejected: list[CallRejected] = []
@@ -126,6 +128,7 @@ class CheckedDelivery:
         """The model was asked again; its next answer goes on here. Returns False if it goes on with a cut answer."""
         if self.cut_end is not None and self.first_defect is None:
             self.input.go_on()
+            self.fast_path = None
             return False
         self.recorder.usage = None  # that of the attempts before is in the sum
         self._begin(Delivery(reader, self.recorder, replace(plan, streamed=False)))
@@ -140,27 +143,17 @@ class CheckedDelivery:
     def set_observer(self, observer: Callable[[Iterable[Event]], None]) -> None:
         self.observer = self.delivery.observer = observer
 
-    def quote(self, span: tuple[int, int | None]) -> str:
-        return self.delivery.quote(span)
-
-    def remove_breaks(self, text: str) -> str:
-        return self.delivery.remove_breaks(text)
-
     def deliver(self, events: Sequence[Event]) -> list[Event]:
         """What the client receives for these events of the upstream (hot path)."""
         if self.input.beginning is not None or (events and type(events[-1]) in ENDS):
             return self.deliver_end([*events])
-        for event in events:
-            if type(event) is TextDelta:
-                self.input.texts.append(event.text)
+        self.input.texts += [event.text for event in events if type(event) is TextDelta]
         delivered = self.delivery.deliver(events)
-        if len(delivered) == 1 and self.nothing_waits:
-            event = delivered[0]  # the common case
-            if type(event) is CallArguments:
-                if event.index in self.calls and self.calls[event.index].number == event.index:
-                    self.calls[event.index].fragments.append(event.fragment)
-                    return delivered
-            elif type(event) is TextDelta and self.has_text:
+        piece = delivered[0] if len(delivered) == 1 and self.nothing_waits else None
+        if type(piece) is CallArguments and piece is events[0]:  # of a native call in progress
+            call = self.calls.get(piece.index)
+            if call is not None and call.number == piece.index:
+                call.fragments.append(piece.fragment)
                 return delivered
         return self.check(delivered) if delivered else delivered
 
@@ -179,16 +172,28 @@ class CheckedDelivery:
 
     def check(self, delivered: list[Event]) -> list[Event]:
         """What the client receives of these events."""
-        self.over, self.has_output = self.delivery.over, self.delivery.has_output
+        self.over, self.has_output, self.fast_path = self.delivery.over, self.delivery.has_output, None
         out: list[Event] = []
         for event in move_blanks(delivered) if self.delivery.partly_sent else delivered:
             if type(event) is TextDelta and self.tail is None and self.first_defect is None and not self.queue:
                 self.has_text = True
                 out.append(event)
+            elif type(event) is CallArguments and event.index in self.calls:
+                call = self.calls[event.index]
+                call.fragments.append(event.fragment)
+                if call.number == event.index:
+                    out.append(event)
+                elif not call.held:
+                    self.send(event, call, out)
             else:
                 self.accept(event, out)
         self.nothing_waits = self.tail is None and self.first_defect is None and not self.queue
         return out
+
+    def open_fast_path(self) -> None:
+        """Open the fast path for more of what was sent last, if there is one."""
+        if self.nothing_waits:
+            self.fast_path = find_fast_path(self.delivery, self.calls, self.input.texts, self.check)
 
     def is_continued(self, last: Event) -> bool:
         """Whether the model is asked to go on with a call in its text that its token limit has cut."""
@@ -204,11 +209,6 @@ class CheckedDelivery:
 
     def accept(self, event: Event, out: list[Event]) -> None:
         match event:
-            case CallArguments(index=index) if index in self.calls:
-                call = self.calls[index]
-                call.fragments.append(event.fragment)
-                if not call.held:
-                    self.send(event, call, out)
             case CallStarted():
                 self.start_call(event, out)
             case CallEnded(index=index) | CallRejected(index=int(index)) if index in self.calls:
@@ -472,12 +472,10 @@ class CheckedDelivery:
         self.delivery = self.first_delivery  # what is quoted from now on is its text
         if self.first_defect is None and self.cut_end is not None:
             return self.check(self.delivery.deliver([self.cut_end]))
-        out: list[Event] = []
-        self.release(self.first_tail, out)
-        return out
+        return self.release(self.first_tail, [])
 
-    def release(self, tail: list[Event], out: list[Event]) -> None:
-        """Send a tail. Its calls get the numbers that follow those already sent."""
+    def release(self, tail: list[Event], out: list[Event]) -> list[Event]:
+        """Append a tail to ``out`` and return that. Its calls get the numbers that follow those already sent."""
         self.tail = None
         waiting: dict[int, CallStarted] = {}
         numbers: dict[int, int] = {}
@@ -497,3 +495,4 @@ class CheckedDelivery:
             if isinstance(event, CallStarted | CallArguments | CallEnded):
                 event = replace(event, index=numbers[event.index])
             out.append(event)
+        return out

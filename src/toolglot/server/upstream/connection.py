@@ -268,7 +268,7 @@ class UpstreamConnection(asyncio.Protocol):
     """A connection, with at most one response at a time."""
 
     __slots__ = (
-        *("_last_input", "_reads", "_response", "_socket", "timeout", "_timer", "_transport"),
+        *("_last_input", "_reads_left", "_response", "_socket", "timeout", "_timer", "_transport"),
         *("idle_since", "loop", "paused"),
     )
 
@@ -280,7 +280,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self.timeout = 0.0
         self._last_input = 0.0
-        self._reads = 0
+        self._reads_left = 0
         self._socket: socket.socket | None = None
         self.idle_since = 0.0
         self.paused = False
@@ -288,7 +288,7 @@ class UpstreamConnection(asyncio.Protocol):
     def send(self, request: tuple[bytes, ...], timeout: float, *, bodiless: bool = False) -> UpstreamResponse:
         """Send a request. The response fails when nothing is received for ``timeout`` seconds."""
         response = self._response = UpstreamResponse(self, bodiless=bodiless)
-        self._reads = 0
+        self._reads_left = 0
         if self._transport.is_closing():
             response.disconnect(broken=True)
             return response
@@ -366,13 +366,15 @@ class UpstreamConnection(asyncio.Protocol):
         if response.status:  # before that, the timeout is for the complete head, even if bytes trickle in
             self._last_input = self.loop.time()
         response.feed(data)
-        if self._reads % READS_PER_QUICK_ACK == 0 and not response.ended:
+        if self._reads_left:
+            self._reads_left -= 1
+        elif not response.ended:
             self._acknowledge()
-        self._reads += 1
 
     def _acknowledge(self) -> None:
         """Send a TCP acknowledgement at once, because more is to come. A server that does not set TCP_NODELAY waits for
         it before it sends the next small segment, up to 40 ms."""
+        self._reads_left = READS_PER_QUICK_ACK - 1
         if self._socket is not None and QUICK_ACK is not None:
             try:
                 self._socket.setsockopt(socket.IPPROTO_TCP, QUICK_ACK, 1)

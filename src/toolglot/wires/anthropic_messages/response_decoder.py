@@ -283,6 +283,7 @@ class StreamDecoder(PayloadDecoder):
 
     whole = False
     unstored = None
+    read_text = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)

@@ -141,6 +141,7 @@ class StreamDecoder(PayloadDecoder):
 
     place = None
     unstored = None
+    read_text = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)

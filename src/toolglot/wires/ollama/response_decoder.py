@@ -34,6 +34,7 @@ class StreamDecoder:
     place = None
     finish_reason = None
     unstored = None
+    read_text = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.ids = CallIds(new_id)

@@ -31,9 +31,9 @@ _decode_string = msgspec.json.Decoder(str).decode
 
 
 class ChunkTemplate:
-    """Prefix and suffix of a chunk, and the event that a string between them becomes."""
+    """Prefix and suffix of a chunk, and the event that a string between them becomes. ``is_text``: a piece of text."""
 
-    __slots__ = ("_after", "_before", "_emit", "_from", "_to")
+    __slots__ = ("_after", "_before", "_emit", "_from", "_to", "is_text")
 
     def __init__(self, before: bytes, after: bytes, emit: Callable[[str], Event]) -> None:
         self._before = before
@@ -41,16 +41,21 @@ class ChunkTemplate:
         self._from = len(before)
         self._to = -len(after)
         self._emit = emit
+        self.is_text = emit is TextDelta
 
-    def read(self, piece: bytes) -> list[Event] | None:
-        """Decode one or more chunks that match the template; None if they do not."""
+    def read_string(self, piece: bytes) -> str:
+        """The string of one chunk that matches the template; empty if it does not (hot path)."""
         if piece[: self._from] != self._before or piece[self._to :] != self._after:
-            return None
+            return ""
         try:
-            text = _decode_string(piece[self._from : self._to])
+            return _decode_string(piece[self._from : self._to])
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return self._read_several(piece)
-        return [self._emit(text)] if text else None
+            return ""
+
+    def read(self, pieces: bytes) -> list[Event] | None:
+        """Decode one or more chunks that match the template; None if they do not."""
+        text = self.read_string(pieces)
+        return [self._emit(text)] if text else self._read_several(pieces)
 
     def _read_several(self, pieces: bytes) -> list[Event] | None:
         """Decode chunks that arrived together."""

@@ -275,6 +275,7 @@ class StreamDecoder(PayloadDecoder):
         super().__init__(new_id)
         self.stream = EventStream()
         self.template: ChunkTemplate | None = None
+        self.read_text: Callable[[bytes], str] | None = None
         self.templates_left = MAX_TEMPLATES
         self.chunks_to_wait = CHUNKS_BEFORE_TEMPLATE
 
@@ -296,6 +297,9 @@ class StreamDecoder(PayloadDecoder):
             self.template = None
         elif len(events) == before + 1 and not (self.stream.waiting or self.over):
             self.template = self.infer_next(DATA + data + BLANK, events[-1], len(payloads))
+        template, self.read_text = self.template, None
+        if template is not None and template.is_text and not (self.stream.waiting or self.over):
+            self.read_text = template.read_string
         return events
 
     def split(self, piece: bytes) -> list[bytes]:
@@ -307,7 +311,9 @@ class StreamDecoder(PayloadDecoder):
         return stream.feed(piece)
 
     def infer_next(self, piece: bytes, event: Event, chunks: int) -> ChunkTemplate | None:
-        """Infer a template for the next chunks from one that became this event, the last of so many chunks."""
+        """The template for the next chunks, inferred from one that became this event, the last of so many chunks."""
+        if self.template is not None and self.template.read_string(piece):
+            return self.template
         if self.chunks_to_wait > 0 or not self.templates_left:
             self.chunks_to_wait -= chunks
             return None

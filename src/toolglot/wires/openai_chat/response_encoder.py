@@ -69,8 +69,9 @@ class StreamEncoder:
             delta = b'"reasoning_content":' + encode(event.text)
         else:
             return STEPS[type(event)](self, event) if type(event) in STEPS else b""
-        first, self.role = self.role, b""
-        return self.prefix + first + delta + OPEN
+        if self.role:
+            delta, self.role = self.role + delta, b""
+        return self.prefix + delta + OPEN
 
     def resume(self, place: object) -> None:
         """The beginning of the response was passed through: the role is sent."""

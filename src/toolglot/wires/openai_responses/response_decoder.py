@@ -260,6 +260,7 @@ class StreamDecoder(PayloadDecoder):
     """Decodes a streamed response."""
 
     finish_reason = None
+    read_text = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)

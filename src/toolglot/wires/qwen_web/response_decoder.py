@@ -44,6 +44,7 @@ class StreamDecoder:
     place = None
     finish_reason = None
     unstored = None
+    read_text = None
     tidy = False
     between = False
 
