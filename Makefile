@@ -19,7 +19,7 @@ CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 EXAMPLES := $(VENV)/examples/.installed
 
-.PHONY: run help test test-clients test-examples test-faults test-browser test-dist dist sbom lint docs bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-examples test-faults test-browser test-dist dist sbom lint docs bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-instructions bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
 # MODEL=qwen2.5-coder-1.5b runs another model, MODEL=FILE.gguf any in that format
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured; MODEL=...
@@ -105,6 +105,10 @@ bench-kept: $(TEST)  ## turns on kept connections; ARGS=...
 
 bench-store: $(TEST)  ## cost of recording requests (gcc); ARGS=...
 	$(BIN)/python bench/store.py $(ARGS)
+
+# the same in instructions, which do not depend on what else the machine does; needs valgrind
+bench-instructions: $(TEST)  ## instructions of recording streamed answers (valgrind); ARGS=...
+	$(BIN)/python bench/instructions.py $(ARGS)
 
 # one streamed request: calls, modules, switches; ARGS='--list' names them
 bench-trace: $(TEST)  ## calls and module switches of one streamed request; ARGS=...
