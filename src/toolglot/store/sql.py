@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -94,7 +95,7 @@ def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]], 
         while size > len(rows) - start:
             size //= 2
         sql = _write_insert(table, tuple(columns), size, ending)
-        returned += yield Query(sql, [value for row in rows[start : start + size] for value in row])
+        returned += yield Query(sql, list(chain.from_iterable(rows[start : start + size])))
         start += size
     return returned
 
