@@ -199,3 +199,24 @@ def test_a_record_that_keeps_the_text_has_every_piece() -> None:
     line, text = make_line("openai_chat", "hermes"), f"I write.\n{write_hermes('word ' * 100)}"
     _, exchange = convert(line, make_chunks(random.Random(5), line, text, 4), keeps_text=True)
     assert "".join(exchange.recorder.model_text or ()) == text
+
+
+def test_what_continues_a_cut_answer_is_not_sent_twice() -> None:
+    """The model repeats the end of its cut answer, in so many chunks that these have a template."""
+    line = make_line("openai_chat", "hermes", recovery_continue_cut="true")
+    content = "".join(f"line {number} of it, " for number in range(60))
+    whole = f"I write.\n{write_hermes(content)}"
+    cut = len(whole) - 300
+    rng, length = random.Random(5), b'"finish_reason":"length"'
+    first = [chunk.replace(b'"finish_reason":"stop"', length) for chunk in make_chunks(rng, line, whole[:cut], 3)]
+    exchange = open_text_exchange(line)
+    stream = open_stream(exchange)
+    assert isinstance(stream, TranslatedStream)
+    written = b"".join(map(stream.feed, first)) + stream.close()
+    assert exchange.asks_again
+    exchange.ask_again()
+    stream.begin_attempt()
+    written += b"".join(map(stream.feed, make_chunks(rng, line, whole[cut - 200 :], 3))) + stream.close()
+    reader = line.client.open_decoder(line.source.token)
+    _, calls, reason = sum_up([*reader.feed(written), *reader.close()])
+    assert (calls, reason) == ([("write_file", {"path": "a", "content": content})], "tool_calls")

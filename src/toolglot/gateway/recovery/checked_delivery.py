@@ -192,7 +192,7 @@ class CheckedDelivery:
 
     def open_fast_path(self) -> None:
         """Open the fast path for more of what was sent last, if there is one."""
-        if self.nothing_waits:
+        if self.nothing_waits and self.input.beginning is None:
             self.fast_path = find_fast_path(self.delivery, self.calls, self.input.texts, self.check)
 
     def is_continued(self, last: Event) -> bool:
