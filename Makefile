@@ -19,6 +19,9 @@ CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 EXAMPLES := $(VENV)/examples/.installed
 
+# Python may write compiled modules, also where the environment says that it may not: the tests start some hundred processes
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: run help test test-clients test-examples test-faults test-browser test-dist dist sbom lint docs bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-store bench-instructions bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
 # MODEL=qwen2.5-coder-1.5b runs another model, MODEL=FILE.gguf any in that format

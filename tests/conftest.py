@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
@@ -42,6 +43,15 @@ LONG = (
     "store/test_model.py",
 )
 """Files with tests that take seconds. They come first, so that no worker is left with one of them at the end."""
+
+
+def pytest_collection() -> None:
+    gc.disable()  # nothing of what is imported and collected is garbage, and there is more to look through each time
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

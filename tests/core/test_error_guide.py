@@ -6,11 +6,13 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from support.error_texts import parse_text
 from support.rows import in_one_test
+from support.source_tables import parse_source
 
 from toolglot.cli.main import COMMANDS, main
 from toolglot.config.settings import FIELDS, SECTIONS
@@ -35,12 +37,17 @@ CODE = re.compile(r"[a-z]+(?:_[a-z]+)+")
 PLACE = errors.UpstreamPlace("here", "http://127.0.0.1:1/v1")
 
 
-def find_failure_codes() -> Iterator[str]:
+@cache
+def find_failure_codes() -> frozenset[str]:
     """The codes of failed answers in the source, apart from the simulated upstream."""
+    return frozenset(_list_failure_codes())
+
+
+def _list_failure_codes() -> Iterator[str]:
     for path in SOURCE.rglob("*.py"):
         if "sim" in path.relative_to(SOURCE).parts:
             continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parse_source(path)):
             if not isinstance(node, ast.Call):
                 continue
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
@@ -50,11 +57,11 @@ def find_failure_codes() -> Iterator[str]:
 
 
 def test_the_search_finds_codes() -> None:
-    assert {"empty_answer", "refused_call", "upstream_closed"} <= set(find_failure_codes())
+    assert {"empty_answer", "refused_call", "upstream_closed"} <= find_failure_codes()
 
 
 def test_every_error_has_an_entry() -> None:
-    codes = {kind.code for kind in list_classes()} | set(find_failure_codes())
+    codes = {kind.code for kind in list_classes()} | find_failure_codes()
     assert codes - set(load_guide()) == set(), "add the codes to src/toolglot/core/error_guide.toml"
 
 

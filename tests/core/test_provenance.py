@@ -10,6 +10,7 @@ from time import process_time
 from typing import Any
 
 import pytest
+from support.growth import assert_growth
 from support.line import Line
 from support.rows import in_one_test
 from support.samples import Sample, load_samples, load_tools
@@ -305,13 +306,13 @@ def test_long_texts_are_searched_once(unit: str) -> None:
 
 
 def test_a_long_quotation_takes_linear_time() -> None:
-    taken = []
-    for size in (20_000, 200_000):
+    def measure(size: int) -> float:
         call = write("hermes", "write_to_file", {"path": "a", "content": "some words of a file\n" * (size // 21)})
         begun = process_time()
         assert not read_pieces(f"It says: {call}", [call]).calls
-        taken.append(process_time() - begun)
-    assert taken[1] < taken[0] * 25
+        return process_time() - begun
+
+    assert_growth(measure, 20_000, 200_000, limit=25, noise=0.02)
 
 
 # -- through the gateway -----------------------------------------------------------------------------------------------

@@ -981,9 +981,9 @@ def test_forty_tools_are_compiled_quickly() -> None:
     tools = [{"type": "function", "function": {"name": f"t{i}", "parameters": parameters}} for i in range(40)]
     timings = []
     for _ in range(5):
-        started = time.perf_counter()
+        started = time.process_time()
         CompiledTools(tools)
-        timings.append(time.perf_counter() - started)
+        timings.append(time.process_time() - started)
     assert min(timings) < 0.05, "ten times what it takes on a quiet machine"
 
 

@@ -597,10 +597,9 @@ async def test_an_unknown_model_is_an_error(tmp_path: Any = None) -> None:
 @awaited
 async def test_silence_is_filled_with_heartbeats() -> None:
     async with gateway(SimOptions(latency=600), heartbeat_seconds="0.1") as gate:
-        began = time.monotonic()
         body = json.dumps(ASK | {"stream": True}).encode()
         async with gate.session.post(gate.address + "/v1/chat/completions", data=body) as response:
-            assert response.status == 200 and time.monotonic() - began < 0.5
+            assert response.status == 200 and gate.record.last.ended is None
             answer = await response.read()
         assert answer.count(b'"delta":{},"finish_reason":null') >= 3
         assert b'"finish_reason":"tool_calls"' in answer and answer.count(b'"role"') == 1

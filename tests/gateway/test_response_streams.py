@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from time import perf_counter, time
+from time import process_time, time
 from typing import Any
 
 import pytest
@@ -257,11 +257,11 @@ def test_what_is_kept_does_not_grow_and_costs_nothing() -> None:
 
 
 def _time(stream: RelayedStream, pieces: list[bytes]) -> float:
-    began = perf_counter()
+    began = process_time()
     for _ in range(10_000 // len(pieces)):
         for piece in pieces:
             stream.feed(piece)
-    return (perf_counter() - began) / 10_000
+    return (process_time() - began) / 10_000
 
 
 def stream_in_text_mode(wire: str, pieces: list[bytes]) -> bytes:

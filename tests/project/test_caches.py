@@ -43,6 +43,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "config.upstreams:extend_url": (1024, "endpoint URLs"),
     "config.upstreams:_write_probe": (ALL, "a call in each dialect"),
     "config.upstreams:known_dialect": (1024, "the dialect of a model name"),
+    "gateway.capabilities.profiles:_read_built_in": (ALL, "the built-in profiles"),
     "gateway.recovery.call_ids:_compile": (256, "compiled forms of call ids"),
     "gateway.recovery.edit_hints:_HINTS": (1 << 20, "nearest lines of failed edits (characters)"),
     "core.call_patterns:_compile": (64, "compiled pattern settings"),

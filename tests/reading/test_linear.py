@@ -231,22 +231,26 @@ def test_a_call_behind_frames_that_fail_is_read() -> None:
         assert reading.text.startswith(text[:-400])
 
 
-@pytest.mark.parametrize("rough", [False, True])
-def test_no_mark_is_passed_without_a_look(rough: bool) -> None:
-    """The quick check accepts every text that the marks match or may match with more input."""
+def test_no_mark_is_passed_without_a_look() -> None:
+    """The quick check, rough and exact, accepts every text that the marks match or may match with more input."""
     known = dialect_index()
     samples = load_samples()
     for sample in samples[:: max(1, len(samples) // 300)]:
         names = tuple(tool.get("function", tool)["name"] for tool in load_tools(sample.tools))
-        marks = known._compile_once(names, False, rough)
+        exact, rough = (known._compile_once(names, False, rough) for rough in (False, True))
+        checks = [check.match for marks in (exact, rough) for check in (marks.stops, marks.heads)]
+        at_mark, at_thinking = known.anywhere.choice.at, STRAY_THINKING.at
+        at_element = exact.elements.at if exact.elements is not None else at_mark  # they only depend on the names
         for end in (*range(1, min(len(sample.text), 120)), len(sample.text)):
             text = sample.text[:end]
             for pos in range(max(0, end - 60), end):
-                loose = (look for look in (marks.elements, STRAY_THINKING) if look is not None)
-                found = any(look.at(text, pos, False) is not None for look in loose)
-                if found or known.anywhere.choice.at(text, pos, False) is not None:
-                    assert marks.stops.match(text, pos) is not None, (text, pos)
-                    assert marks.heads.match(text, pos) is not None, (text, pos)
+                if (
+                    at_element(text, pos, False) is not None
+                    or at_thinking(text, pos, False) is not None
+                    or at_mark(text, pos, False) is not None
+                ):
+                    for check in checks:
+                        assert check(text, pos) is not None, (text, pos)
 
 
 def test_no_mark_has_four_signs_of_a_tag_in_a_row() -> None:

@@ -397,7 +397,7 @@ async def test_a_trickle_is_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_a_client_that_takes_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_connection, "STALL_TIMEOUT", 0.5)
     async with called(
-        options=SimOptions(script=parse_script({"answer": [{"text": "lorem ipsum " * 2_000_000}]}))
+        options=SimOptions(script=parse_script({"answer": [{"text": "lorem ipsum " * 400_000}]}))
     ) as wire:
         wire.writer.write(post(STREAMED))
         for _ in range(200):

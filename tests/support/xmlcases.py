@@ -14,7 +14,7 @@ from toolglot.clients.xml.response_renderer import ResponseRenderer
 from toolglot.clients.xml.verbatim_calls import VerbatimCalls
 from toolglot.core.events import Event, Finished, TextDelta
 from toolglot.core.options import Options
-from toolglot.core.schema.toolset import compile_tools
+from toolglot.core.schema.toolset import CompiledTools, compile_tools
 from toolglot.gateway.delivery_plan import DeliveryPlan
 from toolglot.gateway.telemetry.recorder import RequestRecorder
 from toolglot.gateway.xml_delivery import XmlDelivery
@@ -203,8 +203,20 @@ def deliver_answer(client: XmlClient, pieces: Iterable[str], model: str = "qwen3
         finish: how it ends.
     """
     options = Options(unknown_tools="reject", parallel=False, elements=VerbatimCalls(client, model))
-    reader = Reader.prepared(compile_tools(client.list_tools(lenient=True), ()), "roo_xml", options, lambda: "call")
+    reader = Reader.prepared(_compile_for(client), "roo_xml", options, lambda: "call")
     watch = RequestRecorder("req", "openai_chat", 0, 0, lambda: 0.0)
     rendition = XmlDelivery(ResponseRenderer(client, model), reader, watch, DeliveryPlan())
     events: list[Event] = [*map(TextDelta, pieces), Finished(finish)]
     return [received for event in events for received in rendition.deliver([event])]
+
+
+_COMPILED: dict[int, tuple[XmlClient, CompiledTools]] = {}
+
+
+def _compile_for(client: XmlClient) -> CompiledTools:
+    """The tools of a client. They are found by its identity: to compare two clients takes longer than to read a call."""
+    known, compiled = _COMPILED.get(id(client), (None, None))
+    if known is not client or compiled is None:
+        compiled = compile_tools(client.list_tools(lenient=True), ())
+        _COMPILED[id(client)] = client, compiled
+    return compiled

@@ -134,7 +134,7 @@ def test_a_text_with_all_numbers_costs_little() -> None:
 
 
 UPSTREAM = Upstream(wire="qwen_web", base_url="http://host")
-TAKEN = [one.name for one in dialect_index().dialects if UPSTREAM.takes_dialect(one.name)]
+DIALECTS = [one.name for one in dialect_index().dialects]
 HARD = [
     "</path>",
     "<path>",
@@ -157,13 +157,16 @@ HARD = [
 
 
 def test_the_dialects_of_this_upstream() -> None:
-    assert "roo_xml" in TAKEN and len(TAKEN) > 60
-    assert not {"hermes", "qwen3_coder", "glm45", "shell_fence", "python_call"} & set(TAKEN)
+    taken = set(filter(UPSTREAM.takes_dialect, DIALECTS))
+    assert "roo_xml" in taken and len(taken) > 60
+    assert not {"hermes", "qwen3_coder", "glm45", "shell_fence", "python_call"} & taken
 
 
-@in_one_test("dialect", TAKEN)
+@in_one_test("dialect", DIALECTS)
 def test_a_prompt_never_writes_the_intercepted_mark(dialect: str) -> None:
     """Tools, past calls and results; values that not every dialect can write."""
+    if not UPSTREAM.takes_dialect(dialect):
+        return
     chance = Random(dialect)
     for _ in range(8):
         path = "".join(chance.choices(HARD, k=chance.randint(0, 8)))

@@ -42,7 +42,7 @@ class TagGrammar:
 
 def utf16_length(text: str) -> int:
     """Length in UTF-16 units, as JavaScript counts."""
-    return len(text) if text.isascii() else len(text) + sum(character > "\uffff" for character in text)
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def trim_value(grammar: TagGrammar, name: str, text: str) -> str:

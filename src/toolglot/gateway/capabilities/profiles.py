@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -330,7 +331,7 @@ def load_profiles(own: str = "") -> Profiles:
 
     Raises: UsageError if the file cannot be read or is invalid.
     """
-    built_in = _read(BUILT_IN)
+    built_in = _read_built_in()
     if not own:
         return built_in
     front = _read(Path(own))
@@ -340,6 +341,11 @@ def load_profiles(own: str = "") -> Profiles:
         front.error_patterns + built_in.error_patterns,
         front.id_rules + built_in.id_rules,
     )
+
+
+@cache
+def _read_built_in() -> Profiles:
+    return _read(BUILT_IN)
 
 
 def _read(path: Path) -> Profiles:

@@ -297,10 +297,14 @@ class StreamDecoder(PayloadDecoder):
             self.template = None
         elif len(events) == before + 1 and not (self.stream.waiting or self.over):
             self.template = self.infer_next(DATA + data + BLANK, events[-1], len(payloads))
-        template, self.read_text = self.template, None
-        if template is not None and template.is_text and not (self.stream.waiting or self.over):
-            self.read_text = template.read_string
+        self.read_text = self.find_text_reader()
         return events
+
+    def find_text_reader(self) -> Callable[[bytes], str] | None:
+        """The fast path for the next chunks, if they can be expected to hold text."""
+        template = self.template
+        usable = template is not None and template.is_text and not (self.stream.waiting or self.over)
+        return template.read_string if template is not None and usable else None
 
     def split(self, piece: bytes) -> list[bytes]:
         """The data of the events that are complete now. Most chunks are one event."""
