@@ -451,7 +451,8 @@ def _cross_wires(exchange: Exchange, conversation: Conversation) -> Conversation
             if isinstance(part, ProviderPart):
                 where, kind = f"messages[{at}]", part.data.get("type", "unknown")
                 raise RequestError(f"{where}: a part of type {kind} cannot be carried to this model.", where)
-    if left := list_not_carried(conversation, exchange.client_request.modelled, exchange.upstream_wire.carries):
+    carried = request_encoding.list_carried(exchange, conversation)
+    if left := list_not_carried(conversation, exchange.client_request.modelled, carried):
         exchange.recorder.notes.append(f"not carried to another wire: {', '.join(left)}")
     return replace(conversation, messages=drop_empty_texts(conversation.messages), extra={})
 

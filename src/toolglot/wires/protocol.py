@@ -250,6 +250,12 @@ parameter that is missing there is lost, with a note (``translation.list_not_car
 of it, too.
 """
 
+
+def can_enforce_format(conversation: Conversation) -> bool:
+    """The default of ``Wire.enforces_format``."""
+    return True
+
+
 OutputFormat = Callable[[Any], Mapping[str, Any]]
 """Turns a grammar, a structural tag or a schema into fields of a request."""
 
@@ -292,7 +298,10 @@ class Wire:
     ``terms``: what an operator has to accept before such an upstream is used. ``variables``: the environment variables
     of settings of the upstream that are not given. ``intercepted_marks``: marks that the upstream takes for its own if
     the model writes them; dialects with these cannot be used. ``output_formats``: by kind of constraint, the request
-    field that holds the model to a grammar, a structural tag or a schema.
+    field that holds the model to a grammar, a structural tag or a schema. ``format_fields``: the request fields, with
+    dots that lead into objects, in which clients ask for JSON (``Sampling.json_object`` and ``json_schema``).
+    ``enforces_format``: whether the upstream can hold the model to the JSON that a conversation asks for; else the
+    prompt asks for it.
     """
 
     name: str
@@ -328,6 +337,8 @@ class Wire:
     variables: Mapping[str, str] = field(default_factory=dict)
     intercepted_marks: tuple[str, ...] = ()
     output_formats: Mapping[str, OutputFormat] = field(default_factory=dict)
+    format_fields: tuple[str, ...] = ()
+    enforces_format: Callable[[Conversation], bool] = can_enforce_format
 
 
 ERROR_NOTE = "[The tool reported an error]\n"

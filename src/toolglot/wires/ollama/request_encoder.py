@@ -20,9 +20,9 @@ from toolglot.core.conversation import (
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import adapt_body, read_arguments, write_function
-from toolglot.wires.ollama.request_decoder import EFFORT, SAMPLING_FIELDS
+from toolglot.wires.ollama.request_decoder import EFFORT, FORMAT, SAMPLING_FIELDS
 from toolglot.wires.protocol import OutputFormat, write_error
-from toolglot.wires.translation import demand_call, write_effort
+from toolglot.wires.translation import demand_call, offers_calls, write_effort
 
 CARRIES = {
     "model": "",
@@ -38,6 +38,8 @@ CARRIES = {
     "stop": "",
     "parallel_calls": "enforced on the response",
     "effort": "nearest level",
+    "json_object": "not with tools: the prompt asks for it",
+    "json_schema": "not with tools: the prompt asks for it",
 }
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
 
@@ -68,9 +70,17 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         request["options"] = options
     if sampling.effort and EFFORT not in request:
         request[EFFORT] = sampling.effort != "none" and write_effort(sampling.effort, EFFORT_VALUES)
+    if sampling.has_format and FORMAT not in request:
+        wanted = sampling.json_schema
+        request[FORMAT] = "json" if wanted is None else dict(wanted.schema)
     if tools:
         request["tools"] = [write_function(tool) for tool in tools]
     return encode(request)
+
+
+def enforces_format(conversation: Conversation) -> bool:
+    """A model that is held to a format cannot call a tool."""
+    return not offers_calls(conversation)
 
 
 def _choose(tools: Iterable[Tool], choice: ToolChoice) -> tuple[list[Tool], list[dict[str, Any]]]:

@@ -45,7 +45,7 @@ from toolglot.wires.json_fields import (
     write_arguments,
 )
 from toolglot.wires.protocol import ClientRequest, read_error
-from toolglot.wires.translation import read_effort, read_image
+from toolglot.wires.translation import read_effort, read_format, read_image
 
 NAME = "openai_chat"
 ROLES: Mapping[str, Role] = {
@@ -64,8 +64,8 @@ MODELLED = frozenset(
 NEWER_MAX_TOKENS = "max_completion_tokens"
 """Newer name of ``max_tokens``; servers accept only one of them, so the client's name is kept."""
 
-EFFORT = "reasoning_effort"
-SAMPLING_KEYS = frozenset((*SAMPLING_FIELDS, NEWER_MAX_TOKENS, EFFORT, "stop", "parallel_tool_calls"))
+EFFORT, FORMAT = "reasoning_effort", "response_format"
+SAMPLING_KEYS = frozenset((*SAMPLING_FIELDS, NEWER_MAX_TOKENS, EFFORT, FORMAT, "stop", "parallel_tool_calls"))
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Fields for reasoning: servers do not agree on one, so ``Reasoning.kind`` may name it."""
@@ -74,6 +74,7 @@ RARE_FIELDS = frozenset((*REASONING_FIELDS, "refusal", "extra_content"))
 ASSISTANT_FIELDS = RARE_FIELDS | {"tool_calls", "function_call"}
 """Fields of an assistant message other than its content."""
 
+ALWAYS_MODELLED = frozenset((NEWER_MAX_TOKENS,))
 ANY_CHOICE, NO_SAMPLING = ToolChoice(), Sampling()
 CHOICES: Mapping[str, Mode] = {"none": "none", "auto": "auto", "required": "required", "any": "required"}
 
@@ -95,14 +96,21 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     )
     options = fields.get("stream_options")
     wants_usage = isinstance(options, dict) and options.get("include_usage") is True
-    modelled = frozenset((NEWER_MAX_TOKENS, EFFORT) if conversation.sampling.effort else (NEWER_MAX_TOKENS,))
     return ClientRequest(
         conversation=conversation,
         stream=fields.get("stream") is True,
         wants_usage=wants_usage,
         notes=tuple(notes),
-        modelled=modelled,
+        modelled=_list_modelled(fields, conversation.sampling),
     )
+
+
+def _list_modelled(fields: Mapping[str, Any], sampling: Sampling) -> frozenset[str]:
+    """The settings that reach other wires; of the output formats those that are JSON, and plain text."""
+    if not (sampling.effort or FORMAT in fields):
+        return ALWAYS_MODELLED
+    plain = fields.get(FORMAT) in (None, {"type": "text"})
+    return ALWAYS_MODELLED.union([EFFORT] * bool(sampling.effort), [FORMAT] * (sampling.has_format or plain))
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -243,7 +251,16 @@ def _decode_sampling(fields: Mapping[str, Any]) -> Sampling:
         stop=texts_at(fields, "stop"),
         parallel_calls=parallel if isinstance(parallel, bool) else None,
         effort=read_effort(fields.get(EFFORT)),
+        **_decode_format(fields.get(FORMAT)),
     )
+
+
+def _decode_format(value: object) -> dict[str, Any]:
+    """The JSON format; some servers have the schema right beside the type."""
+    if not isinstance(value, dict):
+        return {}
+    kind = value.get("type")
+    return read_format(kind, value.get("json_schema") if kind == "json_schema" else value)
 
 
 # -- reasoning signatures ----------------------------------------------------------------------------------------------

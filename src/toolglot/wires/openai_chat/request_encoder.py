@@ -23,6 +23,7 @@ from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import adapt_body, write_function
 from toolglot.wires.openai_chat.request_decoder import (
     EFFORT,
+    FORMAT,
     NAME,
     NEWER_MAX_TOKENS,
     NO_SAMPLING,
@@ -31,7 +32,7 @@ from toolglot.wires.openai_chat.request_decoder import (
     write_signature,
 )
 from toolglot.wires.protocol import OutputFormat, write_error
-from toolglot.wires.translation import image_url, write_effort
+from toolglot.wires.translation import image_url, write_effort, write_format
 
 CARRIES = {
     "model": "",
@@ -46,6 +47,8 @@ CARRIES = {
     "stop": "",
     "parallel_calls": "",
     "effort": "nearest level",
+    "json_object": "",
+    "json_schema": "",
 }
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
 
@@ -90,8 +93,16 @@ def _encode_sampling(sampling: Sampling, extra: Mapping[str, Any]) -> dict[str, 
     }
     if sampling.effort and EFFORT not in extra:
         encoded[EFFORT] = write_effort(sampling.effort, EFFORT_VALUES)
+    if sampling.has_format and FORMAT not in extra:
+        encoded[FORMAT] = _encode_format(sampling)
     stop = {"stop": list(sampling.stop)} if sampling.stop else {}
     return {key: value for key, value in encoded.items() if value is not None} | stop
+
+
+def _encode_format(sampling: Sampling) -> dict[str, Any]:
+    written = write_format(sampling)
+    kind = written.pop("type")
+    return {"type": kind, "json_schema": written} if written else {"type": kind}
 
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:

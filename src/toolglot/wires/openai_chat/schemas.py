@@ -71,6 +71,7 @@ SCHEMAS: Final = WireSchemas(
             "stop": TEXTS,
             "n": {"enum": [1, None]},
             "reasoning_effort": ANYTHING,
+            "response_format": one_of(OBJECT, NULL),
         },
     ),
     response=table(

@@ -26,10 +26,10 @@ from toolglot.core.conversation import (
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import adapt_body
-from toolglot.wires.openai_responses.request_decoder import EFFORT, NAME
+from toolglot.wires.openai_responses.request_decoder import EFFORT, FORMAT, NAME
 from toolglot.wires.openai_responses.tools import encode_choice, encode_tools
 from toolglot.wires.protocol import write_error
-from toolglot.wires.translation import image_url, write_effort
+from toolglot.wires.translation import image_url, table_at, write_effort, write_format
 
 SIGNING_MODELS = re.compile(r"(?:.*/)?(?:o[1-9]|gpt-(?:[5-9]|\d\d)(?!.*-chat)|codex)")
 """Models that sign their reasoning on request; others refuse the request."""
@@ -45,6 +45,8 @@ CARRIES = {
     "top_p": "",
     "parallel_calls": "",
     "effort": "nearest level",
+    "json_object": "",
+    "json_schema": "",
 }
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
 
@@ -64,6 +66,8 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     request |= {key: value for key, name in SAMPLING_FIELDS.items() if (value := getattr(sampling, name)) is not None}
     if sampling.effort and EFFORT[0] not in request:
         request[EFFORT[0]] = {EFFORT[1]: write_effort(sampling.effort, EFFORTS[:-1])}
+    if sampling.has_format:
+        request[FORMAT[0]] = {FORMAT[1]: write_format(sampling), **table_at(conversation.extra, FORMAT[0])}
     if conversation.tools:
         request |= {"tools": encode_tools(conversation.tools), **encode_choice(conversation.choice)}
         if sampling.parallel_calls is not None:
