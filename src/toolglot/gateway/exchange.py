@@ -142,13 +142,13 @@ class Exchange(Struct, eq=False):
     @property
     def is_relayed(self) -> bool:
         """Whether the response passes unread. Upstreams are always asked for the default type of stream."""
-        default = self.stream_type == self.upstream_wire.stream_type
+        default = self.stream_type == self.upstream_wire.stream_type and not self.client_request.is_older_form
         return self.same_wire and default and self.route.tool_mode is RELAY
 
     @property
     def may_pass_through(self) -> bool:
         """Whether the bytes of the response may pass as they are, as long as nothing in it has to be corrected."""
-        default = self.stream_type == self.upstream_wire.stream_type
+        default = self.stream_type == self.upstream_wire.stream_type and not self.client_request.is_older_form
         altered = self.mapping is not None or self.xml_session is not None or self.guards
         return self.same_wire and default and self.route.tool_mode is NATIVE and not altered
 

@@ -234,7 +234,7 @@ def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> 
         narrowed = restrict_tools(restored, _find_rule(exchange)) if restored.choice != ToolChoice() else restored
         if narrowed is not conversation:
             return _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
-    if _needs_stream(exchange):
+    if _needs_stream(exchange) or exchange.client_request.is_older_form:
         return _encode_for_wire(exchange, conversation)
     return _adapt_model(exchange, conversation, body)
 

@@ -29,6 +29,8 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     response; ``on_complete``, if set, is called with its id and items. ``modelled`` are the settings of
     ``Conversation.extra`` that ``Conversation`` also models, so that they reach other wires; dots lead into objects.
     ``special_tools`` are tools that the client does not know as a function of that name (custom tools, namespaces).
+    ``is_older_form``: the request uses fields that upstreams of the same wire may not know any more, so neither its
+    bytes nor those of the response pass unchanged.
     """
 
     conversation: Conversation
@@ -42,6 +44,7 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     on_complete: Callable[[str, list[dict[str, Any]]], None] | None = None
     modelled: frozenset[str] = frozenset()
     special_tools: frozenset[str] = frozenset()
+    is_older_form: bool = False
 
 
 class ResponseIdentity(Struct, frozen=True):

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from toolglot.core.conversation import (
     Conversation,
     Image,
@@ -44,6 +46,16 @@ from toolglot.wires.json_fields import (
     whole_at,
     write_arguments,
 )
+from toolglot.wires.openai_chat.function_fields import (
+    CHOICE,
+    FUNCTIONS,
+    HINT,
+    OLDER_FIELDS,
+    assign_ids,
+    decode_function_choice,
+    decode_functions,
+    is_older,
+)
 from toolglot.wires.protocol import ClientRequest, read_error
 from toolglot.wires.translation import read_effort, read_format, read_image
 
@@ -59,7 +71,7 @@ ROLES: Mapping[str, Role] = {
 SAMPLING_FIELDS = ("max_tokens", "temperature", "top_p", "seed")
 MODELLED = frozenset(
     ("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "n", "stop")
-) | frozenset(SAMPLING_FIELDS)
+) | frozenset((*SAMPLING_FIELDS, *OLDER_FIELDS))
 
 NEWER_MAX_TOKENS = "max_completion_tokens"
 """Newer name of ``max_tokens``; servers accept only one of them, so the client's name is kept."""
@@ -85,10 +97,10 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     if "n" in fields and fields["n"] not in (None, 1):
         raise RequestError("Only one answer can be given to a request: n must be 1.", "n")
     tools, skipped = fields.get("tools", NO_TOOLS)
-    notes = list(skipped)
+    notes, messages = list(skipped), check_messages(fields)
     conversation = Conversation(
         model=text_at(fields, "model"),
-        messages=tuple([_decode_message(message, at, notes) for at, message in enumerate(check_messages(fields))]),
+        messages=tuple([_decode_message(message, at, notes) for at, message in enumerate(messages)]),
         tools=tools,
         choice=_decode_choice(fields["tool_choice"], tools) if "tool_choice" in fields else ANY_CHOICE,
         sampling=NO_SAMPLING if SAMPLING_KEYS.isdisjoint(fields) else _decode_sampling(fields),
@@ -96,13 +108,32 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     )
     options = fields.get("stream_options")
     wants_usage = isinstance(options, dict) and options.get("include_usage") is True
-    return ClientRequest(
+    decoded = ClientRequest(
         conversation=conversation,
         stream=fields.get("stream") is True,
         wants_usage=wants_usage,
         notes=tuple(notes),
         modelled=_list_modelled(fields, conversation.sampling),
     )
+    older = (FUNCTIONS in fields or HINT in body) and is_older(fields, messages)
+    return _read_older_fields(decoded, fields) if older else decoded
+
+
+def _read_older_fields(request: ClientRequest, fields: Mapping[str, Any]) -> ClientRequest:
+    """The request with the functions as tools, unless it has tools as well."""
+    conversation, notes = request.conversation, request.notes
+    messages = assign_ids(conversation.messages)
+    if fields.get("tools") or "tool_choice" in fields:
+        if fields.get(FUNCTIONS):
+            notes = (*notes, f"{FUNCTIONS} skipped: the request has tools")
+        conversation = replace(conversation, messages=messages)
+        return replace(request, conversation=conversation, notes=notes, is_older_form=True)
+    tools, skipped = decode_functions(fields.get(FUNCTIONS))
+    choice = decode_function_choice(fields.get(CHOICE), tools)
+    sampling = replace(conversation.sampling, parallel_calls=False) if tools else conversation.sampling
+    conversation = replace(conversation, messages=messages, tools=tools, choice=choice, sampling=sampling)
+    memory = {FUNCTIONS: True}
+    return replace(request, conversation=conversation, notes=notes + skipped, memory=memory, is_older_form=True)
 
 
 def _list_modelled(fields: Mapping[str, Any], sampling: Sampling) -> frozenset[str]:

@@ -21,6 +21,7 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import adapt_body, write_function
+from toolglot.wires.openai_chat.function_fields import OLDER_FIELDS
 from toolglot.wires.openai_chat.request_decoder import (
     EFFORT,
     FORMAT,
@@ -61,7 +62,7 @@ OUTPUT_FORMATS: Mapping[str, OutputFormat] = {
 }
 """The fields of servers that constrain what a model writes; see ``Wire.output_formats``."""
 
-TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
+TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls", *OLDER_FIELDS)
 EFFORT_VALUES = EFFORTS[:-1]
 
 
