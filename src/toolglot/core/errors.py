@@ -219,6 +219,12 @@ class UpstreamTimeoutError(UpstreamError):
     code = "upstream_timeout"
 
 
+class UpstreamEncodingError(UpstreamError):
+    """The upstream sent a body in a content encoding that was not asked for and cannot be decoded."""
+
+    code = "upstream_encoding"
+
+
 class StoreError(ToolglotError):
     """The store failed. Requests that do not need it never see this error."""
 
