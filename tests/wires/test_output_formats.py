@@ -71,6 +71,14 @@ def test_a_schema_without_a_word_on_strictness_is_strict_where_servers_accept_it
     assert "strict" not in body["text"]["format"]  # the client did not ask for it, and could have
 
 
+@in_one_test("upstream", ["openai_chat", "openai_responses"])
+@in_one_test(("text", "asked_for"), [("go", True), ("Answer in Json.", False)])
+def test_a_request_for_any_object_contains_the_word(upstream: str, text: str, asked_for: bool) -> None:
+    """Servers of these wires refuse it otherwise; those of others do not."""
+    body, _ = ask("ollama", upstream, model="m", format="json", messages=[{"role": "user", "content": text}])
+    assert ("The whole answer is one JSON object." in json.dumps(body)) is asked_for
+
+
 def test_the_own_schemas_of_gemini_become_json_schema() -> None:
     own = {"type": "OBJECT", "properties": {"n": {"type": "INTEGER", "nullable": True}}, "propertyOrdering": ["n"]}
     config = {"response_mime_type": "application/json", "response_schema": own}

@@ -86,7 +86,8 @@ def test_a_format_of_the_answer_arrives(client: str, upstream: str) -> None:
     for seed in range(TALKS):
         rng = Random(f"{client} {upstream} {seed}")
         objects = [] if "anthropic_messages" in (client, upstream) else [OBJECT]
-        asked = replace(make_request(rng, False), tools=(), shape=rng.choice([make_shape(rng), *objects]))
+        shape = rng.choice([make_shape(rng), *objects])
+        asked = replace(make_request(rng, False), tools=(), system="Answer in JSON.", shape=shape)
         exchange = line.open(write_request(client, asked), False)
         arrived = read_request(upstream, path_of(upstream, "m", False), exchange.upstream_body)
         check_request(client, upstream, asked, arrived)

@@ -234,11 +234,6 @@ class Sampling(Struct, frozen=True, kw_only=True):
     json_object: bool | None = None
     json_schema: JsonSchema | None = None
 
-    @property
-    def has_format(self) -> bool:
-        """Whether the answer has to be JSON."""
-        return self.json_schema is not None or self.json_object is True
-
     def without_format(self) -> Sampling:
         return replace(self, json_object=None, json_schema=None)
 

@@ -178,7 +178,7 @@ def _offer_one(conversation: Conversation, name: str, native: bool) -> Conversat
 
 def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedConversation:
     route = exchange.route
-    if conversation.extra or conversation.sampling.has_format:
+    if conversation.extra or conversation.sampling.json_object or conversation.sampling.json_schema:
         conversation = _state_format(exchange, conversation)
     if route.upstream.coached or _has_quirk(exchange, NEEDS_EXAMPLES):
         return render_for_small_model(conversation, route.dialect)
@@ -213,7 +213,8 @@ def _has_quirk(exchange: Exchange, quirk: str) -> bool:
 
 def _encode_natively(exchange: Exchange, conversation: Conversation) -> bytes:
     conversation = _restore_reasoning(exchange, conversation)
-    if conversation.sampling.has_format and not exchange.same_wire:
+    sampling = conversation.sampling
+    if (sampling.json_object or sampling.json_schema) and not exchange.same_wire:
         named = replace(conversation, model=exchange.route.model.model)
         if not exchange.upstream_wire.enforces_format(named):
             conversation = _state_format(exchange, conversation, with_tools=False)

@@ -95,7 +95,8 @@ def _without(settings: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, A
 
 def has_output_format(conversation: Conversation) -> bool:
     """Whether the client asks for an output format itself."""
-    return conversation.sampling.has_format or not _FIELDS.isdisjoint(conversation.extra)
+    sampling = conversation.sampling
+    return bool(sampling.json_object or sampling.json_schema) or not _FIELDS.isdisjoint(conversation.extra)
 
 
 def add_output_format(prompted: PromptedConversation, fields: Mapping[str, Any]) -> PromptedConversation | None:

@@ -7,7 +7,8 @@ when it comes back. Images are URLs or bytes. Token counts have another path on 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import replace
@@ -146,6 +147,19 @@ def write_format(sampling: Sampling) -> dict[str, Any]:
 
 def text_in(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def mention_json(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages with one that asks for JSON, if none does: servers of two wires refuse a request for any JSON object
+    whose messages do not contain the word."""
+    if any("json" in part.text.lower() for message in messages for part in message.parts if isinstance(part, Text)):
+        return messages
+    leading = len(list(takewhile(lambda message: message.role == "system", messages)))
+    return (
+        *messages[:leading],
+        Message("system", (Text("The whole answer is one JSON object."),)),
+        *messages[leading:],
+    )
 
 
 def list_not_carried(conversation: Conversation, modelled: Collection[str], carries: Collection[str]) -> list[str]:

@@ -16,7 +16,7 @@ KEPT: Final = frozenset(("type", "enum", "const", "description", "title", "requi
 """Keywords whose value is taken as it is."""
 
 NESTED: Final = ("properties", "$defs", "definitions")
-LISTED: Final = {"anyOf": "anyOf", "oneOf": "anyOf", "allOf": "allOf"}
+LISTED: Final[Mapping[str, str]] = {"anyOf": "anyOf", "oneOf": "anyOf", "allOf": "allOf"}
 """Keywords with a list of schemas, and how they are written."""
 
 FORMATS: Final = frozenset(
@@ -47,20 +47,30 @@ def _adapt(schema: object, levels: int) -> dict[str, Any]:
     adapted: dict[str, Any] = {}
     limits: dict[str, Any] = {}
     for key, value in schema.items():
-        if key in KEPT or (key == "format" and value in FORMATS) or (key == "minItems" and value in (0, 1)):
+        if _is_taken(key, value):
             adapted[key] = value
-        elif key in NESTED and isinstance(value, Mapping):
-            adapted[key] = {name: _adapt(inner, levels - 1) for name, inner in value.items()}
-        elif key in LISTED and isinstance(value, list):
-            adapted[LISTED[key]] = [_adapt(inner, levels - 1) for inner in value]
-        elif key == "items":
-            adapted[key] = _adapt(value, levels - 1)
+        elif key in NESTED or key in LISTED or key == "items":
+            adapted[LISTED.get(key, key)] = _adapt_inner(value, key, levels - 1)
         elif key not in DROPPED:
             limits[key] = value
     if limits:
         described = f"{schema.get('description', '')}\n{encode(limits).decode()}".strip()
         adapted["description"] = described
     return _close(adapted, schema) if _is_object(schema) else adapted
+
+
+def _is_taken(key: str, value: object) -> bool:
+    """Whether the wire takes this keyword with this value."""
+    return key in KEPT or (key == "format" and value in FORMATS) or (key == "minItems" and value in (0, 1))
+
+
+def _adapt_inner(value: object, key: str, levels: int) -> Any:
+    """The schemas below a keyword."""
+    if key in NESTED and isinstance(value, Mapping):
+        return {name: _adapt(inner, levels) for name, inner in value.items()}
+    if key in LISTED and isinstance(value, list):
+        return [_adapt(inner, levels) for inner in value]
+    return _adapt(value, levels)
 
 
 def _is_typed(schema: Mapping[str, Any]) -> bool:
@@ -93,12 +103,12 @@ def _check_recursion(schema: Mapping[str, Any]) -> None:
         elif isinstance(part, Mapping):
             target = part.get("$ref")
             if isinstance(target, str):
-                visit(target)
+                follow_reference(target)
             for key, inner in part.items():
                 if key not in NESTED[1:]:
                     follow(inner)
 
-    def visit(place: str) -> None:
+    def follow_reference(place: str) -> None:
         if place in done:
             return
         if place in open_places or place not in places:

@@ -87,7 +87,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     )
     ids = frozenset([call.id for message in messages if message.role == "assistant" for call in message.calls])
     modelled = [".".join(EFFORT)] if conversation.sampling.effort else []
-    if conversation.sampling.has_format:
+    if conversation.sampling.json_schema:
         modelled += [".".join(FORMAT), OLD_FORMAT]
     return ClientRequest(
         conversation=conversation,

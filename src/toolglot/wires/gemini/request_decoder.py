@@ -106,10 +106,6 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     thoughts = pick(pick_table(settings, THINKING), INCLUDED) is True
     listing = stream and path.get("alt") != "sse"
     memory = {"thoughts": thoughts, "list": listing}
-    modelled_keys = [EFFORT, INCLUDED] if conversation.sampling.effort else [INCLUDED]
-    modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in modelled_keys])
-    if conversation.sampling.has_format or pick_text(settings, MIME_TYPE) == "text/plain":
-        modelled = modelled.union(FORMAT_PATHS)
     return ClientRequest(
         conversation=conversation,
         stream=stream,
@@ -117,8 +113,16 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         notes=tuple(notes),
         memory=memory,
         stream_type="application/json" if listing else "",
-        modelled=modelled,
+        modelled=_list_modelled(settings, conversation.sampling),
     )
+
+
+def _list_modelled(settings: Mapping[str, Any], sampling: Sampling) -> frozenset[str]:
+    """The settings inside objects that reach other wires; of the output formats those that are JSON, and plain text."""
+    keys = [EFFORT, INCLUDED] if sampling.effort else [INCLUDED]
+    modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in keys])
+    is_read = sampling.json_object or sampling.json_schema or pick_text(settings, MIME_TYPE) == "text/plain"
+    return modelled.union(FORMAT_PATHS) if is_read else modelled
 
 
 def _decode_system(instruction: object) -> list[Part]:

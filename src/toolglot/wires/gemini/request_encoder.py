@@ -91,7 +91,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         settings["stopSequences"] = list(sampling.stop)
     if sampling.effort and THINKING not in settings:
         settings[THINKING] = {EFFORT: write_effort(sampling.effort, EFFORT_VALUES).upper()}
-    if sampling.has_format and not {MIME_TYPE, JSON_SCHEMA, OWN_SCHEMA} & settings.keys():
+    if (sampling.json_object or sampling.json_schema) and not {MIME_TYPE, JSON_SCHEMA, OWN_SCHEMA} & settings.keys():
         settings |= _encode_format(sampling)
     if settings:
         request["generationConfig"] = settings

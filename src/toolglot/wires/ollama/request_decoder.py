@@ -78,7 +78,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         extra={key: value for key, value in fields.items() if key not in MODELLED}
         | ({"options": rest} if rest else {}),
     )
-    modelled = frozenset([EFFORT] * bool(sampling.effort) + [FORMAT] * (sampling.has_format or not wanted))
+    is_read = sampling.json_object or sampling.json_schema or not wanted
+    modelled = frozenset([EFFORT] * bool(sampling.effort) + [FORMAT] * bool(is_read))
     return ClientRequest(
         conversation=conversation,
         stream=fields.get("stream") is not False,

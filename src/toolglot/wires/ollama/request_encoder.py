@@ -11,6 +11,7 @@ from toolglot.core.conversation import (
     Message,
     Part,
     Reasoning,
+    Sampling,
     Text,
     Tool,
     ToolCall,
@@ -70,12 +71,17 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         request["options"] = options
     if sampling.effort and EFFORT not in request:
         request[EFFORT] = sampling.effort != "none" and write_effort(sampling.effort, EFFORT_VALUES)
-    if sampling.has_format and FORMAT not in request:
-        wanted = sampling.json_schema
-        request[FORMAT] = "json" if wanted is None else dict(wanted.schema)
+    if FORMAT not in request:
+        request |= _encode_format(sampling)
     if tools:
         request["tools"] = [write_function(tool) for tool in tools]
     return encode(request)
+
+
+def _encode_format(sampling: Sampling) -> dict[str, Any]:
+    if sampling.json_schema is not None:
+        return {FORMAT: dict(sampling.json_schema.schema)}
+    return {FORMAT: "json"} if sampling.json_object else {}
 
 
 def enforces_format(conversation: Conversation) -> bool:

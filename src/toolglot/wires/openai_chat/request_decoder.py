@@ -86,7 +86,7 @@ RARE_FIELDS = frozenset((*REASONING_FIELDS, "refusal", "extra_content"))
 ASSISTANT_FIELDS = RARE_FIELDS | {"tool_calls", "function_call"}
 """Fields of an assistant message other than its content."""
 
-ALWAYS_MODELLED = frozenset((NEWER_MAX_TOKENS,))
+ALWAYS_MODELLED, IN_EXTRA = frozenset((NEWER_MAX_TOKENS,)), frozenset((EFFORT, FORMAT))
 ANY_CHOICE, NO_SAMPLING = ToolChoice(), Sampling()
 CHOICES: Mapping[str, Mode] = {"none": "none", "auto": "auto", "required": "required", "any": "required"}
 
@@ -113,7 +113,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         stream=fields.get("stream") is True,
         wants_usage=wants_usage,
         notes=tuple(notes),
-        modelled=_list_modelled(fields, conversation.sampling),
+        modelled=ALWAYS_MODELLED if IN_EXTRA.isdisjoint(fields) else _list_modelled(fields, conversation.sampling),
     )
     older = (FUNCTIONS in fields or HINT in body) and is_older(fields, messages)
     return _read_older_fields(decoded, fields) if older else decoded
@@ -138,10 +138,9 @@ def _read_older_fields(request: ClientRequest, fields: Mapping[str, Any]) -> Cli
 
 def _list_modelled(fields: Mapping[str, Any], sampling: Sampling) -> frozenset[str]:
     """The settings that reach other wires; of the output formats those that are JSON, and plain text."""
-    if not (sampling.effort or FORMAT in fields):
-        return ALWAYS_MODELLED
     plain = fields.get(FORMAT) in (None, {"type": "text"})
-    return ALWAYS_MODELLED.union([EFFORT] * bool(sampling.effort), [FORMAT] * (sampling.has_format or plain))
+    is_read = plain or sampling.json_object or sampling.json_schema
+    return ALWAYS_MODELLED.union([EFFORT] * bool(sampling.effort), [FORMAT] * bool(is_read))
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

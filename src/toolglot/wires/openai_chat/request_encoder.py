@@ -33,7 +33,7 @@ from toolglot.wires.openai_chat.request_decoder import (
     write_signature,
 )
 from toolglot.wires.protocol import OutputFormat, write_error
-from toolglot.wires.translation import image_url, write_effort, write_format
+from toolglot.wires.translation import image_url, mention_json, write_effort, write_format
 
 CARRIES = {
     "model": "",
@@ -68,10 +68,12 @@ EFFORT_VALUES = EFFORTS[:-1]
 
 def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
     """Encode the conversation as the body of a request."""
-    sampling = conversation.sampling
+    sampling, messages = conversation.sampling, conversation.messages
+    if sampling.json_object and FORMAT not in conversation.extra:
+        messages = tuple(mention_json(messages))
     request: dict[str, Any] = {
         "model": conversation.model,
-        "messages": _encode_messages(conversation.messages),
+        "messages": _encode_messages(messages),
         **conversation.extra,
     }
     if sampling != NO_SAMPLING:
@@ -94,7 +96,7 @@ def _encode_sampling(sampling: Sampling, extra: Mapping[str, Any]) -> dict[str, 
     }
     if sampling.effort and EFFORT not in extra:
         encoded[EFFORT] = write_effort(sampling.effort, EFFORT_VALUES)
-    if sampling.has_format and FORMAT not in extra:
+    if (sampling.json_object or sampling.json_schema) and FORMAT not in extra:
         encoded[FORMAT] = _encode_format(sampling)
     stop = {"stop": list(sampling.stop)} if sampling.stop else {}
     return {key: value for key, value in encoded.items() if value is not None} | stop

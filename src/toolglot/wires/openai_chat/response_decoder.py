@@ -135,8 +135,9 @@ class PayloadDecoder:
         if choice.error or reason == FAILED:
             self.fail(events, *describe(choice.error or NO_REASON))
             return
-        self.tidy = self.tidy and reason in FINISHES
-        self.finish_reason = unify_finish(reason)
+        if reason not in FINISHES:
+            reason, self.tidy = unify_finish(reason), False
+        self.finish_reason = reason
         other = choice.usage or (payload.x_groq or {}).get("usage")
         if isinstance(other, dict) and not payload.usage:
             self.usage = _read_usage(other)
@@ -319,12 +320,13 @@ class StreamDecoder(PayloadDecoder):
                 self.read(data, events)
             else:
                 self.accept(data, events)
+        between = not (self.stream.waiting or self.over)
         if len(self.calls) > calls:  # also one without a name yet: further arguments may be its own
             self.template = None
-        elif len(events) == before + 1 and not (self.stream.waiting or self.over):
+        elif len(events) == before + 1 and between:
             self.template = self.infer_next(DATA + data + BLANK, events[-1], len(payloads))
         template, self.read_text = self.template, None
-        if template is not None and template.is_text and not (self.stream.waiting or self.over):
+        if template is not None and template.is_text and between:
             self.read_text = template.read_string
         return events
 

@@ -180,10 +180,9 @@ def encode_response(events: Iterable[Event], identity: ResponseIdentity, request
     message |= write_signature(signature)
     if thought:
         message["reasoning_content"] = thought
-    if complete and request.memory.get(FUNCTIONS):
-        message["function_call"], finished = complete[min(complete)]["function"], _name_finish(finished)
-    elif complete:
-        message["tool_calls"] = [complete[index] for index in sorted(complete)]
+    if complete:
+        message |= _write_calls([complete[index] for index in sorted(complete)], request)
+    finished = _name_finish(finished) if request.memory.get(FUNCTIONS) else finished
     response = {
         "id": f"chatcmpl-{identity.id}",
         "object": "chat.completion",
@@ -193,6 +192,11 @@ def encode_response(events: Iterable[Event], identity: ResponseIdentity, request
         "usage": _encode_usage(finished.usage),
     }
     return encode(response)
+
+
+def _write_calls(calls: list[dict[str, Any]], request: ClientRequest) -> dict[str, Any]:
+    """The field of the calls; a client that offers functions gets one, in the older field."""
+    return {"function_call": calls[0]["function"]} if request.memory.get(FUNCTIONS) else {"tool_calls": calls}
 
 
 def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:

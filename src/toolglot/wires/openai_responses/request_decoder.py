@@ -94,8 +94,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
 def _list_modelled(fields: Mapping[str, Any], sampling: Sampling) -> frozenset[str]:
     """The settings inside objects that reach other wires; of the output formats those that are JSON, and plain text."""
     plain = table_at(fields, FORMAT[0]).get(FORMAT[1]) in (None, {"type": "text"})
-    modelled = [".".join(EFFORT)] * bool(sampling.effort) + [".".join(FORMAT)] * (sampling.has_format or plain)
-    return frozenset(modelled)
+    is_read = plain or sampling.json_object or sampling.json_schema
+    return frozenset([".".join(EFFORT)] * bool(sampling.effort) + [".".join(FORMAT)] * bool(is_read))
 
 
 def _add_tools(begun: ToolTable | None, items: list[dict[str, Any]]) -> ToolTable:
