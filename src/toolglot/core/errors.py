@@ -18,7 +18,8 @@
     ├── UpstreamError                  the upstream failed                                   502
     │   ├── UpstreamResponseError      it responded with an error            its own status
     │   ├── UnreachableError           no connection to it                                   502
-    │   └── UpstreamTimeoutError       it sent nothing within the timeout                    504
+    │   ├── UpstreamTimeoutError       it sent nothing within the timeout                    504
+    │   └── UpstreamEncodingError      its body cannot be decoded                            502
     ├── StoreError                     the store failed                                      503
     ├── OverloadError                  the gateway is at its limit                           503
     ├── ShutdownError                  the gateway is shutting down                          503
