@@ -58,7 +58,8 @@ def nouns() -> list[type[Struct]]:
 
 def test_the_nouns_are_all_here() -> None:
     assert {noun.__name__ for noun in nouns()} == {
-        "Text", "Image", "Reasoning", "ToolCall", "ToolResult", "ProviderPart", "Message", "Tool", "ToolChoice", "Sampling", "Conversation",
+        "Text", "Image", "Reasoning", "ToolCall", "ToolResult", "ProviderPart", "Message", "Tool", "ToolChoice", "JsonSchema", "Sampling",
+        "Conversation",
     }  # fmt: skip
 
 

@@ -70,17 +70,30 @@ def test_a_rendered_conversation_gets_an_output_format(kind: str) -> None:
         ("openai_chat", "response_format", {"type": "json_object"}, False),
         ("openai_chat", "response_format", {"type": "json_schema"}, False),
         ("ollama", "format", "json", False),
+        ("openai_responses", "text.format", {"type": "json_schema", "name": "a", "schema": SCHEMA}, True),
+        ("openai_responses", "text.format", {"type": "json_object"}, False),
+        ("anthropic_messages", "output_config.format", {"type": "json_schema", "schema": SCHEMA}, True),
+        ("anthropic_messages", "output_format", {"type": "json_schema", "schema": SCHEMA}, True),
+        ("gemini", "generationConfig.responseMimeType", "application/json", False),
+        ("gemini", "generationConfig.responseJsonSchema", SCHEMA, True),
     ],
 )
 def test_a_json_format_is_stated_where_tools_are_text(wire: str, field: str, value: Any, stated: bool) -> None:
     """A model that is held to it could never call a tool."""
     line = Line(wire, wire, mode="text")
     system = Message("system", (Text("Be brief."),))
-    exchange = line.ask(Conversation("m", (system, ASKED), TOOLS, extra={field: value}), stream=False)
+    *holders, key = field.split(".")
+    extra: dict[str, Any] = {key: value}
+    for holder in reversed(holders):
+        extra = {holder: {"other": 1, **extra}}
+    exchange = line.ask(Conversation("m", (system, ASKED), TOOLS, extra=extra), stream=False)
     body, prompt = json.loads(exchange.upstream_body), line.arrive(exchange).messages[0].text
-    assert field not in body
+    for holder in holders:
+        body = body[holder]
+        assert body["other"] == 1
+    assert key not in body
     assert prompt.startswith("Be brief.") and "your whole answer must be" in prompt
-    assert (json.dumps(SCHEMA) in prompt.partition("# Tools")[0]) is stated
+    assert (json.dumps(SCHEMA, separators=(",", ":")) in prompt.partition("# Tools")[0]) is stated
     assert any(field in note for note in exchange.recorder.notes)
 
 

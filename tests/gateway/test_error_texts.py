@@ -191,6 +191,11 @@ async def answer_as_the_model_says(request: web.Request) -> web.StreamResponse:
         await wait_for_disconnect(request)
     if model == "slow":
         await asyncio.sleep(1)
+    if model.startswith("packed-"):
+        _, encoding, *status = model.split("-")
+        return web.Response(
+            body=b"\x0b\x02", status=int(status[0]) if status else 200, headers={"Content-Encoding": encoding}
+        )
     if model == "page":
         return web.Response(text="<html>", content_type="text/html")
     if not asked.get("stream"):
@@ -236,6 +241,10 @@ REFUSALS = {
     "status-500": ("upstream_failed", 500, "invalid_api_key"),
     "status-503": ("upstream_failed", 503, "invalid_api_key"),
     "moved": ("upstream_failed", 502, ""),
+    "packed-br": ("upstream_encoding", 502, ""),
+    "packed-zstd": ("upstream_encoding", 502, ""),
+    "packed-br-401": ("upstream_key_refused", 401, ""),
+    "packed-br-429": ("upstream_limited", 429, "upstream_refused"),
     "page": ("upstream_invalid", 502, ""),
     "empty": ("empty_answer", 502, ""),
 }
@@ -250,6 +259,8 @@ def test_errors_of_an_upstream(wire: str) -> None:
                 assert names_upstream(text, gate.upstream), text
                 if model.startswith("status-4") and status not in (401, 403):
                     assert (text.status, text.message[:2]) == (str(status), "Th" if "context" in model else "No")
+                if entry == "upstream_encoding":
+                    assert f"with {model[7:]!r}" in text.message and "gzip" in text.step
                 if status == 404:
                     assert text.message.endswith("It serves: served-0, served-1, served-2, served-3, served-4, served-5, served-6, served-7, served-8, served-9 and 2 more.")  # fmt: skip
 

@@ -17,10 +17,12 @@ from toolglot.sim import SimOptions
 CLAUDE_CODE = "Claude Code"
 CODEX = "Codex"
 AI_SDK = "AI SDK, OpenAI-compatible"
+SDK = "OpenAI's Python SDK"
 SOURCES = {
     CLAUDE_CODE: "Its documented gateway protocol, and the text that its own gateway serves at `GET /protocol` (2.1.325).",
     CODEX: 'What version 0.166.0 sends to and accepts from a provider with `wire_api = "responses"`.',
     AI_SDK: "The schemas of `@ai-sdk/openai-compatible` 3.0.90.",
+    SDK: "What version 3.51.0 sends, and older versions that know no tools.",
 }
 KEY = "sk-client-key-1"
 BEARER = {"Authorization": f"Bearer {KEY}"}
@@ -417,3 +419,35 @@ async def _() -> None:
     async with gateway() as gate, aiohttp.ClientSession() as session:
         async with session.get(f"{gate.address}/v1/models") as response:
             assert [one["id"] for one in (await response.json())["data"]] == ["sim"]
+
+
+# -- OpenAI's SDK ------------------------------------------------------------------------------------------------------
+
+FUNCTIONS = {key: value for key, value in ASK.items() if key != "tools"} | {"functions": [READ["function"]]}
+
+
+@row(
+    SDK, "a request with `functions` gets `message.function_call` and the finish reason `function_call`, also streamed"
+)
+async def _() -> None:
+    for mode in ("native", "text"):
+        async with gateway(mode=mode, dialect="hermes") as gate:
+            answer = await gate.ask(FUNCTIONS)
+            assert answer.finish == "function_call" and answer.message["function_call"]["name"] == "read"
+            chunks = (await gate.ask(FUNCTIONS | {"stream": True})).chunks
+            choices = [choice for chunk in chunks for choice in chunk["choices"]]
+            pieces = [choice["delta"].get("function_call", {}) for choice in choices]
+            assert "".join(piece.get("name", "") for piece in pieces) == "read"
+            assert json.loads("".join(piece.get("arguments", "") for piece in pieces)) == {"filePath": "package.json"}
+            assert choices[-1]["finish_reason"] == "function_call"
+
+
+@row(SDK, "`response_format` with a schema (`parse`) reaches an upstream of another protocol")
+async def _() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
+    upstream = Upstream()
+    upstream.go_on.set()
+    async with gateway(app=upstream.app, upstream={"wire": "anthropic_messages"}, mode="native") as gate:
+        held = {"type": "json_schema", "json_schema": {"name": "out", "schema": schema, "strict": True}}
+        await gate.ask({"model": "m", "messages": [USER], "response_format": held, "stream": True})
+    assert upstream.body["output_config"] == {"format": {"type": "json_schema", "schema": schema}}

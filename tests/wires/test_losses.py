@@ -1,4 +1,4 @@
-"""Fields that not all wires have: one test for each of the eighteen places where something could be lost.
+"""Fields that not all wires have: one test for each of the nineteen places where something could be lost.
 
 The docs list the policies in a table with the same numbers.
 """
@@ -20,6 +20,7 @@ from support.wiring import USAGE, call
 from toolglot.core.conversation import (
     Conversation,
     Image,
+    JsonSchema,
     Message,
     Reasoning,
     Sampling,
@@ -48,7 +49,7 @@ SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 READ, WRITE = Tool("read", "Reads", SCHEMA), Tool("write", "Writes", SCHEMA)
 ASKED = Message("user", (Text("go"),))
 PIXEL = Image(data="iVBORw0KGgo=", media_type="image/png")
-PLACES = 18
+PLACES = 19
 DOCS = sorted((Path(__file__).parents[2] / "docs").rglob("*.md"))
 
 
@@ -94,6 +95,8 @@ SAMPLES: dict[str, Any] = {
     "stop": ("END",),
     "parallel_calls": False,
     "effort": "low",
+    "json_object": True,
+    "json_schema": JsonSchema(SCHEMA, "path"),
 }
 """A value for every field, other than its default."""
 ELSEWHERE = {("gemini", "model"), *((wire, "parallel_calls") for wire in ("gemini", "ollama", "qwen_web"))}
@@ -414,6 +417,12 @@ def test_18_probabilities_and_sounds_stay_with_their_wire() -> None:
     assert exchange.recorder.notes == ["not carried to another wire: logprobs, modalities, audio"]
     _, same = ask_raw("openai_chat", "openai_chat", **asked)
     assert json.loads(same.upstream_body) == asked
+
+
+def test_19_any_json_object_where_a_wire_only_has_schemas() -> None:
+    """More of it: test_output_formats.py."""
+    _, exchange = ask_raw("openai_chat", "anthropic_messages", **CHAT, response_format={"type": "json_object"})
+    assert exchange.recorder.notes == ["not carried to another wire: json_object"]
 
 
 # -- and what is never lost: that an answer broke off --------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from support.rows import in_one_test
 
-from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool
+from toolglot.core.conversation import Conversation, JsonSchema, Message, Sampling, Text, Tool
 from toolglot.wires import all_wires, client_wires
 from toolglot.wires.translation import list_not_carried
 
@@ -26,6 +26,15 @@ VALUES: Final[dict[str, Any]] = {
     "stop": ("END",),
     "parallel_calls": False,
     "effort": "low",
+    "json_object": True,
+    "json_schema": JsonSchema(
+        {
+            "type": "object",
+            "properties": {"n": {"type": "integer"}},
+            "required": ["n"],
+            "additionalProperties": False,
+        }
+    ),
 }
 """A value for each field, other than its default."""
 
@@ -86,6 +95,20 @@ PLACES: Final[dict[str, dict[str, str]]] = {
         "openai_chat": "reasoning_effort",
         "openai_responses": "reasoning.effort",
     },
+    "json_object": {
+        "anthropic_messages": NOT_CARRIED,
+        "gemini": "generationConfig.responseMimeType",
+        "ollama": "format",
+        "openai_chat": "response_format.type",
+        "openai_responses": "text.format",
+    },
+    "json_schema": {
+        "anthropic_messages": "output_config.format",
+        "gemini": "generationConfig.responseJsonSchema",
+        "ollama": "format",
+        "openai_chat": "response_format.json_schema",
+        "openai_responses": "text.format",
+    },
 }
 """Where each wire has a field in its request; dots lead into objects."""
 
@@ -123,8 +146,10 @@ def test_each_wire_carries_the_field_or_declares_that_it_does_not(field: str, wi
         return
     assert find(json.loads(body), place) is not ABSENT, f"{folder}/request_encoder.py does not write {field} as {place}"
     request = all_wires()[wire].decode_request(body, {"model": "m"})
-    read = request.conversation.sampling
-    assert getattr(read, field) == VALUES[field], f"{folder}/request_decoder.py does not read {field} from {place}"
+    read, expected = getattr(request.conversation.sampling, field), VALUES[field]
+    if isinstance(read, JsonSchema):  # some wires require a name
+        read, expected = read.schema, expected.schema
+    assert read == expected, f"{folder}/request_decoder.py does not read {field} from {place}"
     reported = list_not_carried(request.conversation, request.modelled, Sampling.__struct_fields__)
     assert not reported, (
         f"{folder}/request_decoder.py leaves {reported} in extra, which the client is informed about as not carried: add it to"
@@ -134,6 +159,9 @@ def test_each_wire_carries_the_field_or_declares_that_it_does_not(field: str, wi
 
 NESTED = [case for case in CASES if "." in PLACES.get(case[0], {}).get(case[1], "")]
 NESTED.remove(("parallel_calls", "anthropic_messages"))  # a tool choice has no other keys
+NESTED = [
+    case for case in NESTED if not PLACES[case[0]][case[1]].startswith("response_format.")
+]  # one format, no others
 
 
 @in_one_test(("field", "wire"), NESTED)

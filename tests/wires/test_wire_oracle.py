@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from functools import cache
 from random import Random
 
 from support.line import Line
+from support.oracle.formats import OBJECT
 from support.oracle.records import (
     ORDERED,
     WIRES,
@@ -30,7 +32,7 @@ from support.oracle.records import (
     merged,
     text_of,
 )
-from support.oracle.talks import make_answer, make_request
+from support.oracle.talks import make_answer, make_request, make_shape
 from support.oracle.wires import path_of, read_answer, read_request, write_answer, write_request
 from support.rows import in_one_test
 
@@ -76,6 +78,36 @@ def test_all_that_both_wires_can_express_arrives(client: str, upstream: str, str
         if client == upstream:
             assert out == raw
         check_answer(client, upstream, answer, read_answer(client, out, stream), stream)
+
+
+@in_one_test(("client", "upstream"), PAIRS)
+def test_a_format_of_the_answer_arrives(client: str, upstream: str) -> None:
+    line = line_of(client, upstream)
+    for seed in range(TALKS):
+        rng = Random(f"{client} {upstream} {seed}")
+        objects = [] if "anthropic_messages" in (client, upstream) else [OBJECT]
+        shape = rng.choice([make_shape(rng), *objects])
+        asked = replace(make_request(rng, False), tools=(), system="Answer in JSON.", shape=shape)
+        exchange = line.open(write_request(client, asked), False)
+        arrived = read_request(upstream, path_of(upstream, "m", False), exchange.upstream_body)
+        check_request(client, upstream, asked, arrived)
+        assert arrived.shape == asked.shape
+        assert not any("not carried" in note for note in exchange.recorder.notes)
+
+
+@in_one_test(("client", "upstream"), [pair for pair in PAIRS if pair[0] != pair[1]])
+def test_a_format_beside_tools_never_prevents_a_call(client: str, upstream: str) -> None:
+    """Upstreams that take no format beside tools are asked for it in the prompt."""
+    rng = Random(f"{client} {upstream}")
+    asked = replace(make_request(rng, False), shape=make_shape(rng), system="Be brief.")
+    exchange = line_of(client, upstream).open(write_request(client, asked), False)
+    arrived = read_request(upstream, path_of(upstream, "m", False), exchange.upstream_body)
+    assert arrived.tools == asked.tools
+    if upstream in ("gemini", "ollama"):
+        assert arrived.shape == "" and asked.shape in arrived.system
+        assert any("stated in the prompt" in note for note in exchange.recorder.notes)
+    else:
+        assert (arrived.shape, arrived.system) == (asked.shape, "Be brief.")
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------

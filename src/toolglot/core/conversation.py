@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Mode: TypeAlias = Literal["none", "auto", "required"]
@@ -206,8 +207,21 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """Reasoning efforts, as the wires name them."""
 
 
+class JsonSchema(Struct, frozen=True):
+    """The JSON Schema that a whole answer has to fit. ``strict`` is None on wires where a schema is always enforced."""
+
+    schema: Mapping[str, Any]
+    name: str = ""
+    description: str = ""
+    strict: bool | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.description, self.strict))
+
+
 class Sampling(Struct, frozen=True, kw_only=True):
-    """Sampling parameters. ``None`` leaves the decision to the upstream. ``effort`` is one of ``EFFORTS``."""
+    """Sampling parameters. ``None`` leaves the decision to the upstream. ``effort`` is one of ``EFFORTS``. The answer
+    has to be any JSON object (``json_object``) or to fit a schema (``json_schema``), never both."""
 
     max_tokens: int | None = None
     temperature: float | None = None
@@ -217,6 +231,11 @@ class Sampling(Struct, frozen=True, kw_only=True):
     stop: tuple[str, ...] = ()
     parallel_calls: bool | None = None
     effort: str = ""
+    json_object: bool | None = None
+    json_schema: JsonSchema | None = None
+
+    def without_format(self) -> Sampling:
+        return replace(self, json_object=None, json_schema=None)
 
 
 class Conversation(Struct, frozen=True):

@@ -18,7 +18,8 @@
     ├── UpstreamError                  the upstream failed                                   502
     │   ├── UpstreamResponseError      it responded with an error            its own status
     │   ├── UnreachableError           no connection to it                                   502
-    │   └── UpstreamTimeoutError       it sent nothing within the timeout                    504
+    │   ├── UpstreamTimeoutError       it sent nothing within the timeout                    504
+    │   └── UpstreamEncodingError      its body cannot be decoded                            502
     ├── StoreError                     the store failed                                      503
     ├── OverloadError                  the gateway is at its limit                           503
     ├── ShutdownError                  the gateway is shutting down                          503
@@ -217,6 +218,12 @@ class UpstreamTimeoutError(UpstreamError):
 
     status = 504
     code = "upstream_timeout"
+
+
+class UpstreamEncodingError(UpstreamError):
+    """The upstream sent a body in a content encoding that was not asked for and cannot be decoded."""
+
+    code = "upstream_encoding"
 
 
 class StoreError(ToolglotError):

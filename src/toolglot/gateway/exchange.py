@@ -142,13 +142,13 @@ class Exchange(Struct, eq=False):
     @property
     def is_relayed(self) -> bool:
         """Whether the response passes unread. Upstreams are always asked for the default type of stream."""
-        default = self.stream_type == self.upstream_wire.stream_type
+        default = self.stream_type == self.upstream_wire.stream_type and not self.client_request.is_older_form
         return self.same_wire and default and self.route.tool_mode is RELAY
 
     @property
     def may_pass_through(self) -> bool:
         """Whether the bytes of the response may pass as they are, as long as nothing in it has to be corrected."""
-        default = self.stream_type == self.upstream_wire.stream_type
+        default = self.stream_type == self.upstream_wire.stream_type and not self.client_request.is_older_form
         altered = self.mapping is not None or self.xml_session is not None or self.guards
         return self.same_wire and default and self.route.tool_mode is NATIVE and not altered
 
@@ -451,7 +451,8 @@ def _cross_wires(exchange: Exchange, conversation: Conversation) -> Conversation
             if isinstance(part, ProviderPart):
                 where, kind = f"messages[{at}]", part.data.get("type", "unknown")
                 raise RequestError(f"{where}: a part of type {kind} cannot be carried to this model.", where)
-    if left := list_not_carried(conversation, exchange.client_request.modelled, exchange.upstream_wire.carries):
+    carried = request_encoding.list_carried(exchange, conversation)
+    if left := list_not_carried(conversation, exchange.client_request.modelled, carried):
         exchange.recorder.notes.append(f"not carried to another wire: {', '.join(left)}")
     return replace(conversation, messages=drop_empty_texts(conversation.messages), extra={})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -43,12 +43,13 @@ from toolglot.prompting.conversation import PromptedConversation, render_as_text
 from toolglot.prompting.example_turns import render_with_examples
 from toolglot.prompting.few_shot import render_for_small_model
 from toolglot.prompting.output_format import state_output_format
-from toolglot.wires.translation import rename_tools
+from toolglot.wires.translation import offers_calls, rename_tools
 
 if TYPE_CHECKING:
     from toolglot.gateway.exchange import Exchange
 
 PAST_ROLES: Final = ("assistant", "tool")
+FORMATS: Final = ("json_object", "json_schema")
 OTHER_DIALECT: Final = "hermes"
 SECOND_DIALECT: Final = "qwen3_coder"
 """The dialects that a model is asked to use if it cannot write its own."""
@@ -177,9 +178,8 @@ def _offer_one(conversation: Conversation, name: str, native: bool) -> Conversat
 
 def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedConversation:
     route = exchange.route
-    if conversation.extra:
-        conversation, notes = state_output_format(conversation)
-        exchange.recorder.notes += notes
+    if conversation.extra or conversation.sampling.json_object or conversation.sampling.json_schema:
+        conversation = _state_format(exchange, conversation)
     if route.upstream.coached or _has_quirk(exchange, NEEDS_EXAMPLES):
         return render_for_small_model(conversation, route.dialect)
     render = render_with_examples if _has_quirk(exchange, NEEDS_GUIDANCE) else render_as_text
@@ -190,6 +190,21 @@ def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedCo
     return constrain(prompted, rule, wire, route.dialect, parallel=route.parallel) or prompted
 
 
+def _state_format(exchange: Exchange, conversation: Conversation, *, with_tools: bool = True) -> Conversation:
+    """The conversation with the client's JSON format in the prompt, where that applies."""
+    fields = exchange.upstream_wire.format_fields if exchange.same_wire else ()
+    stated, notes = state_output_format(conversation, fields, with_tools=with_tools)
+    exchange.recorder.notes += notes
+    return stated
+
+
+def list_carried(exchange: Exchange, conversation: Conversation) -> Collection[str]:
+    """The fields of a request that reach the model, though the wire of the upstream may not have all of them."""
+    wire = exchange.upstream_wire
+    as_text = exchange.route.tool_mode is TEXT or (wire.chat is not None and exchange.route.tool_mode is not RELAY)
+    return {*wire.carries, *FORMATS} if as_text and offers_calls(conversation) else wire.carries
+
+
 def _has_quirk(exchange: Exchange, quirk: str) -> bool:
     """Whether the profile of the model has a quirk."""
     rule = exchange.route.rule
@@ -198,6 +213,11 @@ def _has_quirk(exchange: Exchange, quirk: str) -> bool:
 
 def _encode_natively(exchange: Exchange, conversation: Conversation) -> bytes:
     conversation = _restore_reasoning(exchange, conversation)
+    sampling = conversation.sampling
+    if (sampling.json_object or sampling.json_schema) and not exchange.same_wire:
+        named = replace(conversation, model=exchange.route.model.model)
+        if not exchange.upstream_wire.enforces_format(named):
+            conversation = _state_format(exchange, conversation, with_tools=False)
     if exchange.xml_session is not None and exchange.route.tool_mode is not RELAY:
         conversation = exchange.xml_session.to_native(conversation)
     conversation = _apply_workarounds(exchange, _heal(exchange, conversation))
@@ -215,7 +235,7 @@ def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> 
         narrowed = restrict_tools(restored, _find_rule(exchange)) if restored.choice != ToolChoice() else restored
         if narrowed is not conversation:
             return _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
-    if _needs_stream(exchange):
+    if _needs_stream(exchange) or exchange.client_request.is_older_form:
         return _encode_for_wire(exchange, conversation)
     return _adapt_model(exchange, conversation, body)
 

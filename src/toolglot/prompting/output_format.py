@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import replace
 
 from toolglot.core.conversation import Conversation, Message, Text
+from toolglot.core.json_numbers import encode
 from toolglot.prompting.conversation import PromptedConversation
 
 _FIELDS = frozenset(
@@ -29,50 +29,74 @@ _FIELDS = frozenset(
 )
 """The fields with which clients ask servers for an output format. No server takes two of them."""
 
+_SCHEMA_FIELDS = ("guided_json", "json_schema")
+"""Those of them that are a JSON Schema and belong to certain servers."""
 
-_ANY_OBJECT: Mapping[str, Any] = {"type": "object"}
-_RULE = "If you do not call a tool, your whole answer must be {form}, without a code block and without other text"
+_RULE = "our whole answer must be {form}, without a code block and without other text"
+_NO_SCHEMA: Mapping[str, Any] = {}
 
 
-def state_output_format(conversation: Conversation) -> tuple[Conversation, tuple[str, ...]]:
-    """Ask for the client's JSON format in the system prompt instead of enforcing it, where tools are text: a model that
-    is held to the format could never call one.
+def state_output_format(
+    conversation: Conversation, fields: Collection[str] = (), *, with_tools: bool = True
+) -> tuple[Conversation, tuple[str, ...]]:
+    """Ask for the client's JSON format in the system prompt instead of enforcing it, because a model that is held to it
+    could not call a tool, or because the upstream cannot enforce it.
+
+    Parameters: ``fields`` are those in which clients of this wire ask for it; dots lead into objects. ``with_tools``:
+    only where the model may call one.
 
     Returns: the conversation, and notes on what was replaced."""
-    if not conversation.tools or conversation.choice.mode == "none":
+    calls = bool(conversation.tools) and conversation.choice.mode != "none"
+    name, schema = _find_format(conversation)
+    if schema is None or (with_tools and not calls):
         return conversation, ()
-    schemas = {name: _find_schema(name, conversation.extra[name]) for name in _FIELDS & conversation.extra.keys()}
-    name, schema = next(((name, schema) for name, schema in schemas.items() if schema is not None), ("", None))
-    if schema is None:
-        return conversation, ()
-    rule = _RULE.format(form="one JSON object") + "."
-    if schema != _ANY_OBJECT:
-        written = json.dumps(schema, ensure_ascii=False, default=str)
-        rule = _RULE.format(form="JSON that this JSON Schema allows") + f":\n{written}"
+    rule = ("If you do not call a tool, y" if calls else "Y") + _RULE
+    if schema:
+        written = encode(schema).decode()
+        rule = rule.format(form="JSON that this JSON Schema allows") + f":\n{written}"
+    else:
+        rule = rule.format(form="one JSON object") + "."
     messages = conversation.messages
     leading = len(list(takewhile(lambda message: message.role == "system", messages)))
     stated = (*messages[:leading], Message("system", (Text(rule),)), *messages[leading:])
-    extra = {key: value for key, value in conversation.extra.items() if key != name}
-    note = f"{name} is stated in the prompt: a model held to it could not call a tool"
-    return replace(conversation, messages=stated, extra=extra), (note,)
+    extra = conversation.extra
+    for field in (name, *fields):
+        left = _without(extra, field.split("."))
+        name, extra = name if left == extra else field, left
+    reason = "a model held to it could not call a tool" if calls else "the upstream cannot enforce it"
+    sampling = conversation.sampling.without_format()
+    return replace(conversation, messages=stated, extra=extra, sampling=sampling), (
+        f"{name} is stated in the prompt: {reason}",
+    )
 
 
-def _find_schema(field: str, value: object) -> Mapping[str, Any] | None:
-    """The JSON Schema that a field holds the model to; None for every other kind of format, and for plain text."""
-    if field == "response_format" and isinstance(value, dict):
-        given = value.get("json_schema") if value.get("type") == "json_schema" else value
-        schema = given.get("schema") if isinstance(given, dict) else None
-        if isinstance(schema, dict):
-            return schema
-        return _ANY_OBJECT if value.get("type") in ("json_object", "json_schema") else None
-    if field == "format" and value == "json":
-        return _ANY_OBJECT
-    return value if field in ("format", "guided_json", "json_schema") and isinstance(value, dict) else None
+def _find_format(conversation: Conversation) -> tuple[str, Mapping[str, Any] | None]:
+    """The setting that asks for JSON and its schema, which is empty for any object; None if there is no such setting,
+    or one of another kind."""
+    sampling = conversation.sampling
+    if sampling.json_schema is not None:
+        return "json_schema", sampling.json_schema.schema
+    if sampling.json_object:
+        return "json_object", _NO_SCHEMA
+    for name in _SCHEMA_FIELDS:
+        if isinstance(schema := conversation.extra.get(name), dict):
+            return name, schema
+    return "", None
+
+
+def _without(settings: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
+    """The settings without the one at a path; objects that it leaves empty go, too."""
+    key, *rest = path
+    if key not in settings or (rest and not isinstance(settings[key], dict)):
+        return settings
+    inner = _without(settings[key], rest) if rest else {}
+    return {name: inner if name == key else value for name, value in settings.items() if name != key or inner}
 
 
 def has_output_format(conversation: Conversation) -> bool:
     """Whether the client asks for an output format itself."""
-    return not _FIELDS.isdisjoint(conversation.extra)
+    sampling = conversation.sampling
+    return bool(sampling.json_object or sampling.json_schema) or not _FIELDS.isdisjoint(conversation.extra)
 
 
 def add_output_format(prompted: PromptedConversation, fields: Mapping[str, Any]) -> PromptedConversation | None:

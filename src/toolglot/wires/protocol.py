@@ -29,6 +29,8 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     response; ``on_complete``, if set, is called with its id and items. ``modelled`` are the settings of
     ``Conversation.extra`` that ``Conversation`` also models, so that they reach other wires; dots lead into objects.
     ``special_tools`` are tools that the client does not know as a function of that name (custom tools, namespaces).
+    ``is_older_form``: the request uses fields that upstreams of the same wire may not know any more, so neither its
+    bytes nor those of the response pass unchanged.
     """
 
     conversation: Conversation
@@ -42,6 +44,7 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     on_complete: Callable[[str, list[dict[str, Any]]], None] | None = None
     modelled: frozenset[str] = frozenset()
     special_tools: frozenset[str] = frozenset()
+    is_older_form: bool = False
 
 
 class ResponseIdentity(Struct, frozen=True):
@@ -250,6 +253,12 @@ parameter that is missing there is lost, with a note (``translation.list_not_car
 of it, too.
 """
 
+
+def can_enforce_format(conversation: Conversation) -> bool:
+    """The default of ``Wire.enforces_format``."""
+    return True
+
+
 OutputFormat = Callable[[Any], Mapping[str, Any]]
 """Turns a grammar, a structural tag or a schema into fields of a request."""
 
@@ -292,7 +301,10 @@ class Wire:
     ``terms``: what an operator has to accept before such an upstream is used. ``variables``: the environment variables
     of settings of the upstream that are not given. ``intercepted_marks``: marks that the upstream takes for its own if
     the model writes them; dialects with these cannot be used. ``output_formats``: by kind of constraint, the request
-    field that holds the model to a grammar, a structural tag or a schema.
+    field that holds the model to a grammar, a structural tag or a schema. ``format_fields``: the request fields, with
+    dots that lead into objects, in which clients ask for JSON (``Sampling.json_object`` and ``json_schema``).
+    ``enforces_format``: whether the upstream can hold the model to the JSON that a conversation asks for; else the
+    prompt asks for it.
     """
 
     name: str
@@ -328,6 +340,8 @@ class Wire:
     variables: Mapping[str, str] = field(default_factory=dict)
     intercepted_marks: tuple[str, ...] = ()
     output_formats: Mapping[str, OutputFormat] = field(default_factory=dict)
+    format_fields: tuple[str, ...] = ()
+    enforces_format: Callable[[Conversation], bool] = can_enforce_format
 
 
 ERROR_NOTE = "[The tool reported an error]\n"

@@ -7,12 +7,26 @@ when it comes back. Images are URLs or bytes. Token counts have another path on 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import replace
 
-from toolglot.core.conversation import EFFORTS, Conversation, Image, Message, Part, Text, Tool, ToolCall, ToolResult
+from toolglot.core.conversation import (
+    EFFORTS,
+    Conversation,
+    Image,
+    JsonSchema,
+    Message,
+    Part,
+    Sampling,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+from toolglot.core.schema.strictness import allows_strict
 from toolglot.core.tool_names import assign_names
 
 UNANSWERED = "No result of this call is known."
@@ -97,6 +111,57 @@ def write_effort(effort: str, words: tuple[str, ...]) -> str:
     return next((value for value in reversed(words) if EFFORTS.index(value) <= rank), words[0])
 
 
+FORMAT_NAME = "answer"
+"""The name of a schema that has none, on wires that require one."""
+
+_NAME_MARKS = re.compile(r"[^a-zA-Z0-9_-]+")
+
+
+def read_format(kind: object, given: object) -> dict[str, Any]:
+    """Return the JSON format of a request as fields of ``Sampling``.
+
+    ``kind`` is the type of the format, ``given`` the object with its schema, if it has one."""
+    if kind not in ("json_object", "json_schema"):
+        return {}
+    described = given if isinstance(given, dict) else {}
+    schema, texts = described.get("schema"), [described.get(key) for key in ("name", "description")]
+    if not isinstance(schema, dict):
+        return {"json_object": True}
+    name, description = (text if isinstance(text, str) else "" for text in texts)
+    return {"json_schema": JsonSchema(schema, name, description, described.get("strict") is True)}
+
+
+def write_format(sampling: Sampling) -> dict[str, Any]:
+    """Return the JSON format as an object with its type, in the form that two wires share. Without a word on
+    strictness a schema is strict where every server accepts it."""
+    wanted = sampling.json_schema
+    if wanted is None:
+        return {"type": "json_object"} if sampling.json_object else {}
+    name = _NAME_MARKS.sub("_", wanted.name or text_in(wanted.schema.get("title"))).strip("_")[:64]
+    encoded: dict[str, Any] = {"type": "json_schema", "name": name or FORMAT_NAME, "schema": dict(wanted.schema)}
+    if wanted.description:
+        encoded["description"] = wanted.description
+    strict = allows_strict(wanted.schema) if wanted.strict is None else wanted.strict
+    return encoded | {"strict": True} if strict else encoded
+
+
+def text_in(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def mention_json(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages with one that asks for JSON, if none does: servers of two wires refuse a request for any JSON object
+    whose messages do not contain the word."""
+    if any("json" in part.text.lower() for message in messages for part in message.parts if isinstance(part, Text)):
+        return messages
+    leading = len(list(takewhile(lambda message: message.role == "system", messages)))
+    return (
+        *messages[:leading],
+        Message("system", (Text("The whole answer is one JSON object."),)),
+        *messages[leading:],
+    )
+
+
 def list_not_carried(conversation: Conversation, modelled: Collection[str], carries: Collection[str]) -> list[str]:
     """List what an upstream of another wire is not sent.
 
@@ -116,6 +181,11 @@ def _list_settings(settings: Mapping[str, Any], modelled: Collection[str], where
             yield from _list_settings(value, modelled, f"{name}.")
         elif name not in modelled:
             yield name
+
+
+def offers_calls(conversation: Conversation) -> bool:
+    """Whether the model may call a tool."""
+    return bool(conversation.tools) and conversation.choice.mode != "none"
 
 
 def demand_call(tools: Iterable[Tool]) -> Message:

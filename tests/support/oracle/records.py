@@ -101,6 +101,8 @@ class Tool:
 
 @dataclass(frozen=True)
 class Request:
+    """`shape` is the format of the answer: none, `object`, or a JSON Schema."""
+
     turns: tuple[Turn, ...]
     tools: tuple[Tool, ...] = ()
     system: str = ""
@@ -108,6 +110,7 @@ class Request:
     temperature: str = ""
     effort: str = ""
     stream: bool = False
+    shape: str = ""
 
 
 @dataclass(frozen=True)

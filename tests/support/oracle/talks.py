@@ -121,6 +121,16 @@ def make_request(rng: Random, stream: bool) -> Request:
     )
 
 
+def make_shape(rng: Random) -> str:
+    """A format that every wire can express but for ``object``, which one does not have."""
+    number = {"type": "number", "enum": [Num("1.0"), Num("2.50")]}
+    inner = {"type": "object", "properties": {"a": number}, "required": ["a"], "additionalProperties": False}
+    listed = {"type": "array", "items": rng.choice([inner, {"type": "string", "description": "é\u2028"}])}
+    members = {name: rng.choice([number, inner, listed]) for name in rng.sample(["a", "b", "é"], rng.randrange(1, 4))}
+    required = sorted(members)[: rng.randrange(4)]
+    return dump({"type": "object", "properties": members, "required": required, "additionalProperties": False})
+
+
 def make_answer(rng: Random) -> Answer:
     shape = rng.choice(SHAPES)
     parts: list[Call | Text | Reasoning] = []

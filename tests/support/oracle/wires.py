@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from support.oracle.anthropic import anthropic_answer, anthropic_request, read_anthropic_answer, read_anthropic_request
 from support.oracle.chat import chat_answer, chat_request, read_chat_answer, read_chat_request
+from support.oracle.formats import add_format, read_format
 from support.oracle.gemini import gemini_answer, gemini_request, read_gemini_answer, read_gemini_request
 from support.oracle.ollama import ollama_answer, ollama_request, read_ollama_answer, read_ollama_request
-from support.oracle.records import Answer, Request, dump, load
+from support.oracle.records import Answer, JsonObject, Request, dump, load
 from support.oracle.responses import read_responses_answer, read_responses_request, responses_answer, responses_request
 
 REQUESTS = {
@@ -33,7 +36,7 @@ PATHS = {
 
 
 def write_request(wire: str, asked: Request) -> bytes:
-    return dump(REQUESTS[wire](asked)).encode()
+    return dump(add_format(wire, REQUESTS[wire](asked), asked.shape)).encode()
 
 
 def path_of(wire: str, model: str, stream: bool) -> str:
@@ -42,6 +45,10 @@ def path_of(wire: str, model: str, stream: bool) -> str:
 
 def read_request(wire: str, path: str, body: bytes) -> Request:
     read = load(body)
+    return replace(_read_body(wire, path, read), shape=read_format(wire, read))
+
+
+def _read_body(wire: str, path: str, read: JsonObject) -> Request:
     match wire:
         case "openai_chat":
             return read_chat_request({"stream": False} | read)

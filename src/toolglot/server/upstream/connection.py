@@ -10,6 +10,7 @@ end up in the next.
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import zlib
 from collections.abc import Awaitable, Callable
@@ -19,7 +20,7 @@ from typing import Final, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from toolglot.core.errors import UpstreamError, UpstreamTimeoutError
+from toolglot.core.errors import UpstreamEncodingError, UpstreamError, UpstreamTimeoutError
 from toolglot.server.compression import ENCODINGS, Decompressor
 
 READ_AHEAD: Final = 1 << 16
@@ -36,6 +37,11 @@ QUICK_ACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
 READS_PER_QUICK_ACK: Final = 8
 
 UNREADABLE: Final = "The upstream sent a response that cannot be parsed."
+UNKNOWN_ENCODING: Final = (
+    "The upstream compressed its response with '{}', which was not asked for and cannot be decoded."
+)
+SHOWN_ENCODING: Final = 40
+FIRST_ERROR: Final = 400
 STREAM_TYPE: Final = "text/event-stream"
 EVENT_STARTS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 
@@ -44,6 +50,19 @@ Consumer = Callable[[bytes], bool | None]
 
 Drain = Callable[[], Awaitable[None]]
 """Waits until the consumer can take more."""
+
+
+class MissingText:
+    """Stands for the text of an error that cannot be decoded: says why, in a form that all wires read."""
+
+    is_complete = True
+
+    def __init__(self, reason: str) -> None:
+        self._text = json.dumps({"error": {"message": reason}}).encode()
+
+    def feed(self, body: bytes) -> bytes:
+        text, self._text = self._text, b""
+        return text
 
 
 class UpstreamResponse:
@@ -59,11 +78,12 @@ class UpstreamResponse:
         self._bytes_without_body = 0
         self._complete = False
         self._error: Exception | None = None
+        self._fault = ""
         self._buffer: list[bytes] = []
         self._buffer_size = 0
         self._consume: Consumer | None = None
         self._stopped = False
-        self._decompressor: Decompressor | None = None
+        self._decompressor: Decompressor | MissingText | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._fields: dict[bytes, bytes] = {}
         self._chunks: list[bytes] = []
@@ -188,7 +208,7 @@ class UpstreamResponse:
         if self._complete:
             self._end()
         elif not valid or self._bytes_without_body > HEAD_LIMIT:
-            self.fail(UpstreamError(UNREADABLE))
+            self.fail(UpstreamEncodingError(self._fault) if self._fault else UpstreamError(UNREADABLE))
         elif self._consume is None:
             self._wake()
 
@@ -246,16 +266,22 @@ class UpstreamResponse:
             self._fields.clear()
             self._connection.reset_timeout()
             return
-        if b"content-encoding" in self._fields:
-            self._set_encoding(self.headers["content-encoding"].strip().lower())
+        if b"content-encoding" in self._fields and not self._bodiless:
+            self._set_encoding(self.headers["content-encoding"], status)
         self.status = status
         self._complete = self._bodiless
 
-    def _set_encoding(self, encoding: str) -> None:
-        if encoding in ENCODINGS:
+    def _set_encoding(self, field: str, status: int) -> None:
+        """Decode the body by its content encoding. An error with a text that cannot be decoded keeps its status."""
+        names = [name for part in field.lower().split(",") if (name := part.strip()) not in ("", "identity")]
+        if len(names) == 1 and names[0] in ENCODINGS:
             self._decompressor = Decompressor()
-        elif encoding not in ("", "identity"):
-            raise ValueError(f"unknown content encoding {encoding}")
+        elif names:
+            shown = ", ".join(names)[:SHOWN_ENCODING].encode("ascii", "replace").decode()
+            self._fault = UNKNOWN_ENCODING.format(shown)
+            if status < FIRST_ERROR:
+                raise ValueError(self._fault)
+            self._decompressor = MissingText(self._fault)
 
     def on_message_complete(self) -> None:
         if self.status:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 
 from toolglot.wires.anthropic_messages.errors import decode_error, encode_error
-from toolglot.wires.anthropic_messages.ids import NAME
+from toolglot.wires.anthropic_messages.ids import FORMAT, NAME, OLD_FORMAT
 from toolglot.wires.anthropic_messages.request_decoder import answer_count, decode_request
-from toolglot.wires.anthropic_messages.request_encoder import CARRIES, adapt_request, encode_request
+from toolglot.wires.anthropic_messages.request_encoder import (
+    CARRIES,
+    adapt_request,
+    encode_request,
+    enforces_format,
+)
 from toolglot.wires.anthropic_messages.response_decoder import StreamDecoder, decode_response
 from toolglot.wires.anthropic_messages.response_encoder import STOP, StreamEncoder, encode_response, interject
 from toolglot.wires.protocol import ExtraEndpoint, StreamPatterns, Wire
@@ -44,6 +49,8 @@ WIRE = Wire(
     client_returns_signatures=True,
     tool_name_pattern=r"[a-zA-Z0-9_-]{1,128}",
     carries=CARRIES,
+    format_fields=(".".join(FORMAT), OLD_FORMAT),
+    enforces_format=enforces_format,
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

@@ -13,6 +13,8 @@ from hashlib import sha256
 NAME = "anthropic_messages"
 EFFORT = ("output_config", "effort")
 """Path of the field for the reasoning effort."""
+FORMAT, OLD_FORMAT = ("output_config", "format"), "output_format"
+"""Path of the field for the output format, and its older place."""
 EFFORT_VALUES = ("low", "medium", "high", "max")
 REDACTED = f"{NAME}.redacted"
 """The kind of a signature that contains the reasoning itself."""

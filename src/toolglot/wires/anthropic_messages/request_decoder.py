@@ -21,6 +21,7 @@ import msgspec
 from toolglot.core.conversation import (
     Conversation,
     Image,
+    JsonSchema,
     Message,
     Part,
     ProviderPart,
@@ -35,7 +36,7 @@ from toolglot.core.conversation import (
     Tools,
 )
 from toolglot.core.errors import RequestError, ToolResultsError
-from toolglot.wires.anthropic_messages.ids import EFFORT, NAME, REDACTED, read_signature
+from toolglot.wires.anthropic_messages.ids import EFFORT, FORMAT, NAME, OLD_FORMAT, REDACTED, read_signature
 from toolglot.wires.anthropic_messages.text_editor import TYPE_PREFIX, define_text_editor
 from toolglot.wires.json_fields import (
     NO_TOOLS,
@@ -85,14 +86,16 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         extra={key: value for key, value in fields.items() if key not in MODELLED},
     )
     ids = frozenset([call.id for message in messages if message.role == "assistant" for call in message.calls])
-    modelled = frozenset([".".join(EFFORT)] if conversation.sampling.effort else ())
+    modelled = [".".join(EFFORT)] if conversation.sampling.effort else []
+    if conversation.sampling.json_schema:
+        modelled += [".".join(FORMAT), OLD_FORMAT]
     return ClientRequest(
         conversation=conversation,
         stream=fields.get("stream") is True,
         wants_usage=True,
         notes=notes,
         memory={"ids": ids},
-        modelled=modelled,
+        modelled=frozenset(modelled),
     )
 
 
@@ -261,6 +264,8 @@ def _decode_choice(choice: object) -> ToolChoice:
 
 def _decode_sampling(fields: Mapping[str, Any], choice: object) -> Sampling:
     alone = choice.get("disable_parallel_tool_use") if isinstance(choice, dict) else None
+    wanted = table_at(table_at(fields, FORMAT[0]), FORMAT[1]) or table_at(fields, OLD_FORMAT)
+    schema = wanted.get("schema")
     return Sampling(
         max_tokens=whole_at(fields, "max_tokens"),
         temperature=number_at(fields, "temperature"),
@@ -269,6 +274,7 @@ def _decode_sampling(fields: Mapping[str, Any], choice: object) -> Sampling:
         stop=texts_at(fields, "stop_sequences"),
         parallel_calls=not alone if isinstance(alone, bool) else None,
         effort=read_effort(table_at(fields, EFFORT[0]).get(EFFORT[1])),
+        json_schema=JsonSchema(schema) if isinstance(schema, dict) else None,
     )
 
 

@@ -24,9 +24,10 @@ from toolglot.core.conversation import (
     ToolResult,
 )
 from toolglot.core.json_numbers import encode
-from toolglot.wires.anthropic_messages.ids import EFFORT, EFFORT_VALUES, NAME, REDACTED, Ids
+from toolglot.wires.anthropic_messages.ids import EFFORT, EFFORT_VALUES, FORMAT, NAME, OLD_FORMAT, REDACTED, Ids
+from toolglot.wires.anthropic_messages.output_schema import adapt_schema
 from toolglot.wires.json_fields import adapt_body, read_arguments
-from toolglot.wires.translation import UNANSWERED, write_effort
+from toolglot.wires.translation import UNANSWERED, table_at, write_effort
 
 CARRIES = {
     "model": "",
@@ -41,6 +42,7 @@ CARRIES = {
     "stop": "",
     "parallel_calls": "",
     "effort": "nearest level",
+    "json_schema": "objects are closed; what the wire has no keyword for: in descriptions, or in the prompt",
 }
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
 
@@ -219,7 +221,28 @@ def _encode_sampling(conversation: Conversation) -> dict[str, Any]:
         encoded["top_p"] = sampling.top_p
     if sampling.top_k is not None:
         encoded["top_k"] = sampling.top_k
-    if sampling.effort not in ("", "none") and EFFORT[0] not in conversation.extra:
-        encoded[EFFORT[0]] = {EFFORT[1]: write_effort(sampling.effort, EFFORT_VALUES)}
+    if (config := _encode_config(conversation)) is not None:
+        encoded[EFFORT[0]] = config
     stops = [stop for stop in sampling.stop if stop.strip()]
     return encoded | {"stop_sequences": stops} if stops else encoded
+
+
+def _encode_config(conversation: Conversation) -> dict[str, Any] | None:
+    """The settings that share one object: those of this wire, and of others the effort and the schema. None if there
+    is nothing to add to the client's own."""
+    sampling, extra = conversation.sampling, conversation.extra
+    added: dict[str, Any] = {}
+    if sampling.effort not in ("", "none") and EFFORT[0] not in extra:
+        added[EFFORT[1]] = write_effort(sampling.effort, EFFORT_VALUES)
+    own = table_at(extra, FORMAT[0])
+    if sampling.json_schema is not None and FORMAT[1] not in own and OLD_FORMAT not in extra:
+        schema = adapt_schema(sampling.json_schema.schema)
+        if schema is not None:
+            added[FORMAT[1]] = {"type": "json_schema", "schema": schema}
+    return {**own, **added} if added else None
+
+
+def enforces_format(conversation: Conversation) -> bool:
+    """The wire takes only some schemas."""
+    wanted = conversation.sampling.json_schema
+    return wanted is None or adapt_schema(wanted.schema) is not None

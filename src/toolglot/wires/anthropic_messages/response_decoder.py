@@ -213,7 +213,8 @@ class PayloadDecoder:
 
     def sum_up(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         delta = payload.get("delta")
-        self.finish_reason = text_at(delta, "stop_reason") if isinstance(delta, dict) else self.finish_reason
+        reason = text_at(delta, "stop_reason") if isinstance(delta, dict) else ""
+        self.finish_reason = reason or self.finish_reason
         self.count(payload)
 
     def read_error(self, payload: Mapping[str, Any], events: list[Event]) -> None:
@@ -224,6 +225,7 @@ class PayloadDecoder:
         if self.over:
             return
         self.over = True
+        self.tidy = self.tidy and bool(self.finish_reason)
         finish = FINISHES.get(self.finish_reason, "stop")
         if finish != "length":
             self.stop_open_calls(finish, events)
@@ -248,7 +250,10 @@ class PayloadDecoder:
     def read_message(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         """Decode a non-streamed response."""
         self.start({"message": payload}, events)
-        for at, block in enumerate(dicts_in(payload.get("content"))):
+        content = payload.get("content")
+        if isinstance(content, str):
+            content, self.tidy = [{"type": "text", "text": content}], False
+        for at, block in enumerate(dicts_in(content)):
             self.start_block({"index": at, "content_block": block}, events)
             self.stop_block({"index": at}, events)
         self.sum_up({"delta": payload}, events)

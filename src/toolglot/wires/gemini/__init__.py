@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from toolglot.core.errors import RequestError
 from toolglot.wires.gemini.errors import decode_error, encode_error
-from toolglot.wires.gemini.field_names import NAME
+from toolglot.wires.gemini.field_names import FORMAT_PATHS, NAME
 from toolglot.wires.gemini.request_decoder import STREAMING, decode_request
-from toolglot.wires.gemini.request_encoder import CARRIES, adapt_request, encode_request
+from toolglot.wires.gemini.request_encoder import CARRIES, adapt_request, encode_request, enforces_format
 from toolglot.wires.gemini.response_decoder import StreamDecoder, decode_response
 from toolglot.wires.gemini.response_encoder import StreamEncoder, encode_response
 from toolglot.wires.protocol import StreamPatterns, Wire
@@ -53,6 +53,8 @@ WIRE = Wire(
     sends_whole_calls=True,
     tool_name_pattern=r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}",
     carries=CARRIES,
+    format_fields=FORMAT_PATHS,
+    enforces_format=enforces_format,
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

@@ -17,6 +17,10 @@ NAME = "gemini"
 THINKING, EFFORT = "thinkingConfig", "thinkingLevel"
 """Path of the field for the reasoning effort."""
 EFFORT_VALUES = ("minimal", "low", "medium", "high")
+MIME_TYPE, JSON_SCHEMA, OWN_SCHEMA = "responseMimeType", "responseJsonSchema", "responseSchema"
+"""The settings for the output format."""
+FORMAT_PATHS = tuple(f"generationConfig.{key}" for key in (MIME_TYPE, JSON_SCHEMA, OWN_SCHEMA))
+JSON_TYPE = "application/json"
 NO_SIGNATURE = b64encode(b"skip_thought_signature_validator").decode()
 """Replaces the signature of a call that another model made, as the vendor advises."""
 

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from toolglot.core.conversation import (
     Conversation,
     Image,
+    JsonSchema,
     Message,
     Mode,
     Part,
@@ -37,7 +38,12 @@ from toolglot.core.conversation import (
 from toolglot.core.errors import RequestError
 from toolglot.wires.gemini.field_names import (
     EFFORT,
+    FORMAT_PATHS,
+    JSON_SCHEMA,
+    JSON_TYPE,
+    MIME_TYPE,
     NAME,
+    OWN_SCHEMA,
     THINKING,
     pick,
     pick_table,
@@ -100,8 +106,6 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     thoughts = pick(pick_table(settings, THINKING), INCLUDED) is True
     listing = stream and path.get("alt") != "sse"
     memory = {"thoughts": thoughts, "list": listing}
-    modelled_keys = [EFFORT, INCLUDED] if conversation.sampling.effort else [INCLUDED]
-    modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in modelled_keys])
     return ClientRequest(
         conversation=conversation,
         stream=stream,
@@ -109,8 +113,16 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         notes=tuple(notes),
         memory=memory,
         stream_type="application/json" if listing else "",
-        modelled=modelled,
+        modelled=_list_modelled(settings, conversation.sampling),
     )
+
+
+def _list_modelled(settings: Mapping[str, Any], sampling: Sampling) -> frozenset[str]:
+    """The settings inside objects that reach other wires; of the output formats those that are JSON, and plain text."""
+    keys = [EFFORT, INCLUDED] if sampling.effort else [INCLUDED]
+    modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in keys])
+    is_read = sampling.json_object or sampling.json_schema or pick_text(settings, MIME_TYPE) == "text/plain"
+    return modelled.union(FORMAT_PATHS) if is_read else modelled
 
 
 def _decode_system(instruction: object) -> list[Part]:
@@ -294,4 +306,16 @@ def _decode_sampling(settings: Mapping[str, Any]) -> Sampling:
         seed=whole_at(settings, "seed", where),
         stop=texts_at(settings, "stopSequences", where),
         effort=read_effort(pick_text(thinking, EFFORT)),
+        **_decode_format(settings),
     )
+
+
+def _decode_format(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON format as fields of ``Sampling``. There are other types, such as one value of an enumeration."""
+    media_type = pick_text(settings, MIME_TYPE)
+    if media_type not in (JSON_TYPE, ""):
+        return {}
+    schema = pick_table(settings, JSON_SCHEMA) or read_schema(pick_table(settings, OWN_SCHEMA))
+    if schema:
+        return {"json_schema": JsonSchema(schema)}
+    return {"json_object": True} if media_type else {}

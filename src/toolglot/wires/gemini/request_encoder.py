@@ -7,6 +7,7 @@ refuse calls without a signature.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby, takewhile
 from mimetypes import guess_type
@@ -19,6 +20,7 @@ from toolglot.core.conversation import (
     Part,
     ProviderPart,
     Reasoning,
+    Sampling,
     Text,
     ToolCall,
     ToolChoice,
@@ -26,9 +28,20 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
-from toolglot.wires.gemini.field_names import EFFORT, EFFORT_VALUES, NAME, NO_SIGNATURE, THINKING, unify
+from toolglot.wires.gemini.field_names import (
+    EFFORT,
+    EFFORT_VALUES,
+    JSON_SCHEMA,
+    JSON_TYPE,
+    MIME_TYPE,
+    NAME,
+    NO_SIGNATURE,
+    OWN_SCHEMA,
+    THINKING,
+    unify,
+)
 from toolglot.wires.json_fields import parse_body, read_arguments
-from toolglot.wires.translation import write_effort
+from toolglot.wires.translation import offers_calls, write_effort
 
 SAMPLING_FIELDS = {
     "maxOutputTokens": "max_tokens",
@@ -51,8 +64,13 @@ CARRIES = {
     "stop": "",
     "parallel_calls": "enforced on the response",
     "effort": "nearest level",
+    "json_object": "with tools from Gemini 3 on, else the prompt asks for it",
+    "json_schema": "with tools from Gemini 3 on, else the prompt asks for it",
 }
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
+
+CALLS_AND_FORMAT = re.compile(r"gemini-(?:[3-9]|\d\d)")
+"""Models that take tools and a format in one request."""
 
 MODES = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 
@@ -73,9 +91,22 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         settings["stopSequences"] = list(sampling.stop)
     if sampling.effort and THINKING not in settings:
         settings[THINKING] = {EFFORT: write_effort(sampling.effort, EFFORT_VALUES).upper()}
+    if (sampling.json_object or sampling.json_schema) and not {MIME_TYPE, JSON_SCHEMA, OWN_SCHEMA} & settings.keys():
+        settings |= _encode_format(sampling)
     if settings:
         request["generationConfig"] = settings
     return encode(request)
+
+
+def _encode_format(sampling: Sampling) -> dict[str, Any]:
+    wanted = sampling.json_schema
+    schema = {} if wanted is None else {JSON_SCHEMA: dict(wanted.schema)}
+    return {MIME_TYPE: JSON_TYPE, **schema}
+
+
+def enforces_format(conversation: Conversation) -> bool:
+    """Older models refuse a request with tools and a format."""
+    return not offers_calls(conversation) or CALLS_AND_FORMAT.search(conversation.model) is not None
 
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:

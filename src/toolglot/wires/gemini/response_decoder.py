@@ -28,7 +28,7 @@ from toolglot.core.events import (
 )
 from toolglot.wires.call_ids import CallIds
 from toolglot.wires.gemini.errors import describe, parse_list
-from toolglot.wires.gemini.field_names import NAME, pick, pick_table, pick_text, read_signature
+from toolglot.wires.gemini.field_names import NAME, pick, pick_table, pick_text, read_signature, unify
 from toolglot.wires.gemini.partial_calls import GivenCall, PartialCalls
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
 from toolglot.wires.protocol import DecodedResponse
@@ -70,7 +70,7 @@ class PayloadDecoder:
             self.fail(events, *describe(payload))
             return
         if counted := pick_table(payload, "usageMetadata"):
-            self.usage = _read_usage(counted)
+            self.usage = _read_usage(counted if "promptTokenCount" in counted else unify(counted))
         for candidate in dicts_in(payload.get("candidates")):
             if not candidate.get("index"):
                 self.choose(candidate, events)
@@ -103,7 +103,8 @@ class PayloadDecoder:
     def call(self, given: GivenCall, events: list[Event]) -> None:
         arguments = write_arguments(given.arguments)
         fault = None if isinstance(given.arguments, dict) else find_fault(arguments) and Reason.MALFORMED
-        self.tidy = self.tidy and fault is None and bool(given.name) and not self.ids.repeats(given.id)
+        usual = fault is None and bool(given.name) and not isinstance(given.arguments, str)
+        self.tidy = self.tidy and usual and not self.ids.repeats(given.id)
         if not given.name:
             # a call without a name cannot be made; keep its text
             events += [TextDelta(arguments)] if given.arguments else []

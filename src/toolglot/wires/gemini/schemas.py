@@ -44,6 +44,8 @@ SCHEMAS: Final = WireSchemas(
                     "topP": NUMBER_OR_NULL,
                     "topK": NUMBER_OR_NULL,
                     "seed": NUMBER_OR_NULL,
+                    "responseMimeType": TEXT,
+                    "responseJsonSchema": OBJECT,
                     "stopSequences": TEXTS,
                     "candidateCount": {"enum": [1, None]},
                 },

@@ -6,8 +6,14 @@ import re
 
 from toolglot.wires.ollama.errors import decode_error, encode_error
 from toolglot.wires.ollama.models import list_models, show_model, show_version
-from toolglot.wires.ollama.request_decoder import NAME, decode_request
-from toolglot.wires.ollama.request_encoder import CARRIES, OUTPUT_FORMATS, adapt_request, encode_request
+from toolglot.wires.ollama.request_decoder import FORMAT, NAME, decode_request
+from toolglot.wires.ollama.request_encoder import (
+    CARRIES,
+    OUTPUT_FORMATS,
+    adapt_request,
+    encode_request,
+    enforces_format,
+)
 from toolglot.wires.ollama.response_decoder import StreamDecoder, decode_response
 from toolglot.wires.ollama.response_encoder import StreamEncoder, encode_response
 from toolglot.wires.protocol import SUCCESS_REASONS, ExtraEndpoint, StreamPatterns, Wire
@@ -45,6 +51,8 @@ WIRE = Wire(
     ),
     carries=CARRIES,
     output_formats=OUTPUT_FORMATS,
+    format_fields=(FORMAT,),
+    enforces_format=enforces_format,
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from toolglot.core.conversation import (
     Conversation,
     Image,
+    JsonSchema,
     Message,
     Reasoning,
     Role,
@@ -55,7 +56,7 @@ SAMPLING_FIELDS = {
     "top_k": "top_k",
     "seed": "seed",
 }
-EFFORT = "think"
+EFFORT, FORMAT = "think", "format"
 MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGO": "image/gif", "UklGR": "image/webp"}
 
 
@@ -67,7 +68,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     if not isinstance(options, dict):
         raise RequestError("options must be an object.", "options")
     sampling, rest = _decode_options(options)
-    sampling = replace(sampling, effort=read_effort(fields.get(EFFORT)))
+    wanted = fields.get(FORMAT)
+    sampling = replace(sampling, effort=read_effort(fields.get(EFFORT)), **_decode_format(wanted))
     conversation = Conversation(
         model=text_at(fields, "model"),
         messages=_decode_messages(check_messages(fields)),
@@ -76,7 +78,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         extra={key: value for key, value in fields.items() if key not in MODELLED}
         | ({"options": rest} if rest else {}),
     )
-    modelled = frozenset([EFFORT] if sampling.effort else ())
+    is_read = sampling.json_object or sampling.json_schema or not wanted
+    modelled = frozenset([EFFORT] * bool(sampling.effort) + [FORMAT] * bool(is_read))
     return ClientRequest(
         conversation=conversation,
         stream=fields.get("stream") is not False,
@@ -84,6 +87,13 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         notes=notes,
         modelled=modelled,
     )
+
+
+def _decode_format(wanted: object) -> dict[str, Any]:
+    """The JSON format as fields of ``Sampling``: a word, or a schema."""
+    if isinstance(wanted, dict) and wanted:
+        return {"json_schema": JsonSchema(wanted)}
+    return {"json_object": True} if wanted == "json" else {}
 
 
 def _decode_options(options: Mapping[str, Any]) -> tuple[Sampling, dict[str, Any]]:

@@ -11,6 +11,7 @@ from toolglot.core.conversation import (
     Message,
     Part,
     Reasoning,
+    Sampling,
     Text,
     Tool,
     ToolCall,
@@ -20,9 +21,9 @@ from toolglot.core.conversation import (
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import adapt_body, read_arguments, write_function
-from toolglot.wires.ollama.request_decoder import EFFORT, SAMPLING_FIELDS
+from toolglot.wires.ollama.request_decoder import EFFORT, FORMAT, SAMPLING_FIELDS
 from toolglot.wires.protocol import OutputFormat, write_error
-from toolglot.wires.translation import demand_call, write_effort
+from toolglot.wires.translation import demand_call, offers_calls, write_effort
 
 CARRIES = {
     "model": "",
@@ -38,6 +39,8 @@ CARRIES = {
     "stop": "",
     "parallel_calls": "enforced on the response",
     "effort": "nearest level",
+    "json_object": "not with tools: the prompt asks for it",
+    "json_schema": "not with tools: the prompt asks for it",
 }
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
 
@@ -68,9 +71,22 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         request["options"] = options
     if sampling.effort and EFFORT not in request:
         request[EFFORT] = sampling.effort != "none" and write_effort(sampling.effort, EFFORT_VALUES)
+    if FORMAT not in request:
+        request |= _encode_format(sampling)
     if tools:
         request["tools"] = [write_function(tool) for tool in tools]
     return encode(request)
+
+
+def _encode_format(sampling: Sampling) -> dict[str, Any]:
+    if sampling.json_schema is not None:
+        return {FORMAT: dict(sampling.json_schema.schema)}
+    return {FORMAT: "json"} if sampling.json_object else {}
+
+
+def enforces_format(conversation: Conversation) -> bool:
+    """A model that is held to a format cannot call a tool."""
+    return not offers_calls(conversation)
 
 
 def _choose(tools: Iterable[Tool], choice: ToolChoice) -> tuple[list[Tool], list[dict[str, Any]]]:

@@ -103,7 +103,8 @@ class StreamDecoder:
         given, name, given_id = function.get("arguments"), text_at(function, "name"), text_at(call, "id")
         arguments = write_arguments(given)
         fault = None if isinstance(given, dict) else find_fault(arguments) and Reason.MALFORMED
-        self.tidy = self.tidy and fault is None and bool(name) and not self.ids.repeats(given_id)
+        usual = fault is None and bool(name) and not isinstance(given, str)  # clients of this wire want objects
+        self.tidy = self.tidy and usual and not self.ids.repeats(given_id)
         if not name:
             # a call without a name cannot be made; keep its text
             events += [TextDelta(arguments)] if given else []

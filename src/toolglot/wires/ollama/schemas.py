@@ -51,6 +51,7 @@ SCHEMAS: Final = WireSchemas(
             "tools": one_of(listing(TOOL), NULL),
             "options": one_of(OPTIONS, NULL),
             "think": ANYTHING,
+            "format": one_of(TEXT, OBJECT, NULL),
         },
     ),
     response=table(

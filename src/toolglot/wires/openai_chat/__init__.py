@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from toolglot.wires.openai_chat.errors import decode_error, encode_error
-from toolglot.wires.openai_chat.request_decoder import NAME, REASONING_FIELDS, decode_request
+from toolglot.wires.openai_chat.request_decoder import FORMAT, NAME, REASONING_FIELDS, decode_request
 from toolglot.wires.openai_chat.request_encoder import CARRIES, OUTPUT_FORMATS, adapt_request, encode_request
 from toolglot.wires.openai_chat.response_decoder import StreamDecoder, decode_response
-from toolglot.wires.openai_chat.response_encoder import DONE, StreamEncoder, encode_response
+from toolglot.wires.openai_chat.response_encoder import DONE, encode_response, open_encoder
 from toolglot.wires.protocol import StreamPatterns, Wire
 
 _CONTENT = re.compile(
@@ -49,6 +49,7 @@ WIRE = Wire(
     reasoning_fields=REASONING_FIELDS,
     carries=CARRIES,
     output_formats=OUTPUT_FORMATS,
+    format_fields=(FORMAT,),
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,
@@ -56,7 +57,7 @@ WIRE = Wire(
     authorize=authorize,
     open_decoder=StreamDecoder,
     decode_response=decode_response,
-    open_encoder=StreamEncoder,
+    open_encoder=open_encoder,
     encode_response=encode_response,
     decode_error=decode_error,
     encode_error=encode_error,

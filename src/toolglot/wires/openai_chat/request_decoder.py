@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from toolglot.core.conversation import (
     Conversation,
     Image,
@@ -44,8 +46,18 @@ from toolglot.wires.json_fields import (
     whole_at,
     write_arguments,
 )
+from toolglot.wires.openai_chat.function_fields import (
+    CHOICE,
+    FUNCTIONS,
+    HINT,
+    OLDER_FIELDS,
+    assign_ids,
+    decode_function_choice,
+    decode_functions,
+    is_older,
+)
 from toolglot.wires.protocol import ClientRequest, read_error
-from toolglot.wires.translation import read_effort, read_image
+from toolglot.wires.translation import read_effort, read_format, read_image
 
 NAME = "openai_chat"
 ROLES: Mapping[str, Role] = {
@@ -59,13 +71,13 @@ ROLES: Mapping[str, Role] = {
 SAMPLING_FIELDS = ("max_tokens", "temperature", "top_p", "seed")
 MODELLED = frozenset(
     ("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "n", "stop")
-) | frozenset(SAMPLING_FIELDS)
+) | frozenset((*SAMPLING_FIELDS, *OLDER_FIELDS))
 
 NEWER_MAX_TOKENS = "max_completion_tokens"
 """Newer name of ``max_tokens``; servers accept only one of them, so the client's name is kept."""
 
-EFFORT = "reasoning_effort"
-SAMPLING_KEYS = frozenset((*SAMPLING_FIELDS, NEWER_MAX_TOKENS, EFFORT, "stop", "parallel_tool_calls"))
+EFFORT, FORMAT = "reasoning_effort", "response_format"
+SAMPLING_KEYS = frozenset((*SAMPLING_FIELDS, NEWER_MAX_TOKENS, EFFORT, FORMAT, "stop", "parallel_tool_calls"))
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Fields for reasoning: servers do not agree on one, so ``Reasoning.kind`` may name it."""
@@ -74,6 +86,7 @@ RARE_FIELDS = frozenset((*REASONING_FIELDS, "refusal", "extra_content"))
 ASSISTANT_FIELDS = RARE_FIELDS | {"tool_calls", "function_call"}
 """Fields of an assistant message other than its content."""
 
+ALWAYS_MODELLED, IN_EXTRA = frozenset((NEWER_MAX_TOKENS,)), frozenset((EFFORT, FORMAT))
 ANY_CHOICE, NO_SAMPLING = ToolChoice(), Sampling()
 CHOICES: Mapping[str, Mode] = {"none": "none", "auto": "auto", "required": "required", "any": "required"}
 
@@ -84,10 +97,10 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     if "n" in fields and fields["n"] not in (None, 1):
         raise RequestError("Only one answer can be given to a request: n must be 1.", "n")
     tools, skipped = fields.get("tools", NO_TOOLS)
-    notes = list(skipped)
+    notes, messages = list(skipped), check_messages(fields)
     conversation = Conversation(
         model=text_at(fields, "model"),
-        messages=tuple([_decode_message(message, at, notes) for at, message in enumerate(check_messages(fields))]),
+        messages=tuple([_decode_message(message, at, notes) for at, message in enumerate(messages)]),
         tools=tools,
         choice=_decode_choice(fields["tool_choice"], tools) if "tool_choice" in fields else ANY_CHOICE,
         sampling=NO_SAMPLING if SAMPLING_KEYS.isdisjoint(fields) else _decode_sampling(fields),
@@ -95,14 +108,39 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     )
     options = fields.get("stream_options")
     wants_usage = isinstance(options, dict) and options.get("include_usage") is True
-    modelled = frozenset((NEWER_MAX_TOKENS, EFFORT) if conversation.sampling.effort else (NEWER_MAX_TOKENS,))
-    return ClientRequest(
+    decoded = ClientRequest(
         conversation=conversation,
         stream=fields.get("stream") is True,
         wants_usage=wants_usage,
         notes=tuple(notes),
-        modelled=modelled,
+        modelled=ALWAYS_MODELLED if IN_EXTRA.isdisjoint(fields) else _list_modelled(fields, conversation.sampling),
     )
+    older = (FUNCTIONS in fields or HINT in body) and is_older(fields, messages)
+    return _read_older_fields(decoded, fields) if older else decoded
+
+
+def _read_older_fields(request: ClientRequest, fields: Mapping[str, Any]) -> ClientRequest:
+    """The request with the functions as tools, unless it has tools as well."""
+    conversation, notes = request.conversation, request.notes
+    messages = assign_ids(conversation.messages)
+    if fields.get("tools") or "tool_choice" in fields:
+        if fields.get(FUNCTIONS):
+            notes = (*notes, f"{FUNCTIONS} skipped: the request has tools")
+        conversation = replace(conversation, messages=messages)
+        return replace(request, conversation=conversation, notes=notes, is_older_form=True)
+    tools, skipped = decode_functions(fields.get(FUNCTIONS))
+    choice = decode_function_choice(fields.get(CHOICE), tools)
+    sampling = replace(conversation.sampling, parallel_calls=False) if tools else conversation.sampling
+    conversation = replace(conversation, messages=messages, tools=tools, choice=choice, sampling=sampling)
+    memory = {FUNCTIONS: True}
+    return replace(request, conversation=conversation, notes=notes + skipped, memory=memory, is_older_form=True)
+
+
+def _list_modelled(fields: Mapping[str, Any], sampling: Sampling) -> frozenset[str]:
+    """The settings that reach other wires; of the output formats those that are JSON, and plain text."""
+    plain = fields.get(FORMAT) in (None, {"type": "text"})
+    is_read = plain or sampling.json_object or sampling.json_schema
+    return ALWAYS_MODELLED.union([EFFORT] * bool(sampling.effort), [FORMAT] * bool(is_read))
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -243,7 +281,16 @@ def _decode_sampling(fields: Mapping[str, Any]) -> Sampling:
         stop=texts_at(fields, "stop"),
         parallel_calls=parallel if isinstance(parallel, bool) else None,
         effort=read_effort(fields.get(EFFORT)),
+        **_decode_format(fields.get(FORMAT)),
     )
+
+
+def _decode_format(value: object) -> dict[str, Any]:
+    """The JSON format; some servers have the schema right beside the type."""
+    if not isinstance(value, dict):
+        return {}
+    kind = value.get("type")
+    return read_format(kind, value.get("json_schema") if kind == "json_schema" else value)
 
 
 # -- reasoning signatures ----------------------------------------------------------------------------------------------

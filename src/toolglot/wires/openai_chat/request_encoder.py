@@ -21,8 +21,10 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import adapt_body, write_function
+from toolglot.wires.openai_chat.function_fields import OLDER_FIELDS
 from toolglot.wires.openai_chat.request_decoder import (
     EFFORT,
+    FORMAT,
     NAME,
     NEWER_MAX_TOKENS,
     NO_SAMPLING,
@@ -31,7 +33,7 @@ from toolglot.wires.openai_chat.request_decoder import (
     write_signature,
 )
 from toolglot.wires.protocol import OutputFormat, write_error
-from toolglot.wires.translation import image_url, write_effort
+from toolglot.wires.translation import image_url, mention_json, write_effort, write_format
 
 CARRIES = {
     "model": "",
@@ -46,6 +48,8 @@ CARRIES = {
     "stop": "",
     "parallel_calls": "",
     "effort": "nearest level",
+    "json_object": "",
+    "json_schema": "",
 }
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
 
@@ -58,16 +62,18 @@ OUTPUT_FORMATS: Mapping[str, OutputFormat] = {
 }
 """The fields of servers that constrain what a model writes; see ``Wire.output_formats``."""
 
-TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
+TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls", *OLDER_FIELDS)
 EFFORT_VALUES = EFFORTS[:-1]
 
 
 def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
     """Encode the conversation as the body of a request."""
-    sampling = conversation.sampling
+    sampling, messages = conversation.sampling, conversation.messages
+    if sampling.json_object and FORMAT not in conversation.extra:
+        messages = tuple(mention_json(messages))
     request: dict[str, Any] = {
         "model": conversation.model,
-        "messages": _encode_messages(conversation.messages),
+        "messages": _encode_messages(messages),
         **conversation.extra,
     }
     if sampling != NO_SAMPLING:
@@ -90,8 +96,16 @@ def _encode_sampling(sampling: Sampling, extra: Mapping[str, Any]) -> dict[str, 
     }
     if sampling.effort and EFFORT not in extra:
         encoded[EFFORT] = write_effort(sampling.effort, EFFORT_VALUES)
+    if (sampling.json_object or sampling.json_schema) and FORMAT not in extra:
+        encoded[FORMAT] = _encode_format(sampling)
     stop = {"stop": list(sampling.stop)} if sampling.stop else {}
     return {key: value for key, value in encoded.items() if value is not None} | stop
+
+
+def _encode_format(sampling: Sampling) -> dict[str, Any]:
+    written = write_format(sampling)
+    kind = written.pop("type")
+    return {"type": kind, "json_schema": written} if written else {"type": kind}
 
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:

@@ -37,6 +37,7 @@ from toolglot.wires.control_characters import ControlEscaper
 from toolglot.wires.json_fields import end_call, find_fault, write_arguments
 from toolglot.wires.openai_chat.chunk_template import ChunkTemplate, infer_template
 from toolglot.wires.openai_chat.errors import describe
+from toolglot.wires.openai_chat.finish_reasons import CUT, FAILED, FINISHES, unify_finish
 from toolglot.wires.openai_chat.request_decoder import NAME, read_signature
 from toolglot.wires.openai_chat.response_schema import (
     CallDelta,
@@ -50,12 +51,11 @@ from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import BLANK, DATA, EventStream
 
 DONE = b"[DONE]"
-CUT = {"length", "content_filter"}
 MAX_TEMPLATES = 8
 """How many templates are inferred for one response."""
 CHUNKS_BEFORE_TEMPLATE = 8
 """Chunks before the first attempt: for a short response a template does not pay off."""
-FINISHES = {"stop", "length", "tool_calls", "content_filter"}
+NO_REASON = {"code": "upstream_failed", "message": "The upstream failed in the middle of its answer."}
 OTHERS = ("reasoning_details", "annotations")
 """Message fields without a neutral form; they pass unchanged to clients of this wire."""
 
@@ -126,7 +126,21 @@ class PayloadDecoder:
                 message = choice.delta or choice.message
                 if message is not None:
                     self.take(message, events)
-                self.finish_reason = choice.finish_reason or self.finish_reason
+                if choice.finish_reason:
+                    self.take_finish(choice, payload, events)
+
+    def take_finish(self, choice: ChoiceDelta, payload: ResponseBody, events: list[Event]) -> None:
+        """The last delta of a choice. Some servers report usage or a failure there."""
+        reason = choice.finish_reason or ""
+        if choice.error or reason == FAILED:
+            self.fail(events, *describe(choice.error or NO_REASON))
+            return
+        if reason not in FINISHES:
+            reason, self.tidy = unify_finish(reason), False
+        self.finish_reason = reason
+        other = choice.usage or (payload.x_groq or {}).get("usage")
+        if isinstance(other, dict) and not payload.usage:
+            self.usage = _read_usage(other)
 
     def start(self, payload: ResponseBody, events: list[Event]) -> None:
         self.started = True
@@ -165,13 +179,25 @@ class PayloadDecoder:
         if not known.name and (name or known.begun):
             self.take_name(known, call, name, events)
         if known.name and known.early:
-            self.add_arguments(known, events)
+            if known.pieces or known.early[0] != '"':
+                self.add_arguments(known, events)
+            else:
+                self.tidy = False
 
     def add_arguments(self, call: _Call, events: list[Event]) -> None:
         fragment = call.add(call.early)
         self.tidy = self.tidy and fragment == call.early
         events.append(CallArguments(call.index, fragment))
         call.early = ""
+
+    def unwrap_arguments(self, call: _Call) -> None:
+        """Some models write the arguments as a string that holds the object. Such arguments wait for their end."""
+        try:
+            inner = decode_json(call.early.encode())
+            if isinstance(inner, str) and isinstance(decode_json(inner.encode()), dict):
+                call.early, self.tidy = inner, False
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            pass
 
     def take_name(self, known: _Call, call: CallDelta, name: str, events: list[Event]) -> None:
         if call.extra_content and not known.begun:
@@ -241,7 +267,7 @@ class PayloadDecoder:
         finish = self.finish_reason or ("tool_calls" if self.named else "stop")
         if self.calls:
             finish = self.end_calls(finish, events)
-        events.append(Finished(finish if finish in FINISHES else "stop", self.usage))
+        events.append(Finished(finish, self.usage))
 
     def end_calls(self, finish: str, events: list[Event]) -> str:
         """End the calls; return the finish reason that follows from them."""
@@ -249,8 +275,9 @@ class PayloadDecoder:
         for call in self.calls:
             if call.begun and not call.name:
                 self.start_call(call, events)
-                if call.early:
-                    self.add_arguments(call, events)
+            if call.name and call.early:
+                self.unwrap_arguments(call)
+                self.add_arguments(call, events)
             if not call.name:
                 # a call without a name cannot be made; keep its text
                 events += [TextDelta(call.early)] if call.early else []
@@ -293,18 +320,15 @@ class StreamDecoder(PayloadDecoder):
                 self.read(data, events)
             else:
                 self.accept(data, events)
+        between = not (self.stream.waiting or self.over)
         if len(self.calls) > calls:  # also one without a name yet: further arguments may be its own
             self.template = None
-        elif len(events) == before + 1 and not (self.stream.waiting or self.over):
+        elif len(events) == before + 1 and between:
             self.template = self.infer_next(DATA + data + BLANK, events[-1], len(payloads))
-        self.read_text = self.find_text_reader()
+        template, self.read_text = self.template, None
+        if template is not None and template.is_text and between:
+            self.read_text = template.read_string
         return events
-
-    def find_text_reader(self) -> Callable[[bytes], str] | None:
-        """The fast path for the next chunks, if they can be expected to hold text."""
-        template = self.template
-        usable = template is not None and template.is_text and not (self.stream.waiting or self.over)
-        return template.read_string if template is not None and usable else None
 
     def split(self, piece: bytes) -> list[bytes]:
         """The data of the events that are complete now. Most chunks are one event."""
@@ -349,10 +373,13 @@ class StreamDecoder(PayloadDecoder):
     def accept(self, data: bytes, events: list[Event]) -> None:
         if self.over:
             return
-        if data.rstrip() == DONE:
+        data = data.strip()
+        if data == DONE:
             self.end(events)
-        else:
+        elif data:
             self.read(data, events)
+        else:
+            self.tidy = False  # a heartbeat that breaks clients
 
     def close(self) -> list[Event]:
         """End of the connection. A response without its own end was truncated and fails."""
@@ -391,10 +418,11 @@ def _read_leniently(data: bytes) -> ResponseBody:
         problem = f"The upstream sent no reply but {text[:80]!r}."
         return ResponseBody(error={"code": "upstream_invalid", "message": problem})
     choices = [_read_choice(choice) for choice in _list(payload.get("choices")) if isinstance(choice, dict)]
-    usage, error = payload.get("usage"), payload.get("error")
+    error = payload.get("error")
     if not choices and not error and isinstance(payload.get("message"), str):
         error = payload  # some servers send the error without a wrapper
-    return ResponseBody(choices, usage=usage if isinstance(usage, dict) else None, error=error)
+    usage, other = (value if isinstance(value, dict) else None for value in map(payload.get, ("usage", "x_groq")))
+    return ResponseBody(choices, usage=usage, error=error, x_groq=other)
 
 
 def _read_choice(choice: Mapping[str, Any]) -> ChoiceDelta:
@@ -403,13 +431,16 @@ def _read_choice(choice: Mapping[str, Any]) -> ChoiceDelta:
     finish, index = choice.get("finish_reason"), choice.get("index")
     texts = {key: _flatten(message.get(key)) for key in ("content", "reasoning_content", "reasoning", "refusal")}
     texts["reasoning_content"] = texts["reasoning_content"] or _join_thinking(message.get("content"))
-    calls = [_read_call(call) for call in _list(message.get("tool_calls")) if isinstance(call, dict)]
+    listed = message.get("tool_calls")
+    listed = [listed] if isinstance(listed, dict) else _list(listed)
+    calls = [_read_call(call) for call in listed if isinstance(call, dict)]
     older = message.get("function_call")
     older = _read_call({"function": older}).function if isinstance(older, dict) else None
     index = index if isinstance(index, int) else None
     others = {key: message.get(key) for key in ("extra_content", *OTHERS)}
     delta = MessageDelta(**texts, tool_calls=calls, function_call=older, **others)
-    return ChoiceDelta(delta, None, finish if isinstance(finish, str) else None, index)
+    finish = finish if isinstance(finish, str) else None
+    return ChoiceDelta(delta, None, finish, index, choice.get("usage"), choice.get("error"))
 
 
 def _read_call(call: Mapping[str, Any]) -> CallDelta:
@@ -444,5 +475,5 @@ def _join_thinking(content: object) -> str | None:
 
 def _read_usage(payload: Mapping[str, Any]) -> Usage:
     counts = [payload.get(key) for key in ("prompt_tokens", "completion_tokens", "total_tokens")]
-    prompt, completion, total = (count if isinstance(count, int) else 0 for count in counts)
+    prompt, completion, total = (int(count) if isinstance(count, int | float) else 0 for count in counts)
     return Usage(input_tokens=prompt, output_tokens=completion, total_tokens=total, reported=payload)

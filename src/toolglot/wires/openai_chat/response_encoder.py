@@ -29,6 +29,7 @@ from toolglot.core.events import (
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.openai_chat.errors import encode_failure
+from toolglot.wires.openai_chat.function_fields import FUNCTIONS
 from toolglot.wires.openai_chat.request_decoder import NAME, write_signature
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.translation import CACHED, REASONED, find_count
@@ -121,6 +122,34 @@ STEPS: dict[type, Callable[[StreamEncoder, Any], bytes]] = {
 }
 
 
+class FunctionCallEncoder(StreamEncoder):
+    """Encodes a streamed response for a client that offers functions: its call is a ``function_call``. There is one at
+    most."""
+
+    call: CallStarted | None = None
+
+    def step(self, event: Event) -> bytes:
+        if isinstance(event, CallStarted):
+            if self.call is not None:
+                return b""
+            self.call = event
+            started = {"function_call": {"name": event.name, "arguments": ""}}
+            return self.put({"content": None, **started} if self.role else started)
+        if isinstance(event, CallArguments):
+            known = self.call is not None and event.index == self.call.index
+            return self.put({"function_call": {"arguments": event.fragment}}) if known else b""
+        return super().step(_name_finish(event) if isinstance(event, Finished) else event)
+
+
+def _name_finish(event: Finished) -> Finished:
+    return Finished("function_call", event.usage) if event.reason == "tool_calls" else event
+
+
+def open_encoder(identity: ResponseIdentity, request: ClientRequest) -> StreamEncoder:
+    """Open the encoder of one streamed response."""
+    return (FunctionCallEncoder if request.memory.get(FUNCTIONS) else StreamEncoder)(identity, request)
+
+
 def encode_response(events: Iterable[Event], identity: ResponseIdentity, request: ClientRequest) -> bytes:
     """Encode a non-streamed response; calls that never ended are left out."""
     texts: dict[type, list[str]] = {TextDelta: [], ReasoningDelta: []}
@@ -152,7 +181,8 @@ def encode_response(events: Iterable[Event], identity: ResponseIdentity, request
     if thought:
         message["reasoning_content"] = thought
     if complete:
-        message["tool_calls"] = [complete[index] for index in sorted(complete)]
+        message |= _write_calls([complete[index] for index in sorted(complete)], request)
+    finished = _name_finish(finished) if request.memory.get(FUNCTIONS) else finished
     response = {
         "id": f"chatcmpl-{identity.id}",
         "object": "chat.completion",
@@ -162,6 +192,11 @@ def encode_response(events: Iterable[Event], identity: ResponseIdentity, request
         "usage": _encode_usage(finished.usage),
     }
     return encode(response)
+
+
+def _write_calls(calls: list[dict[str, Any]], request: ClientRequest) -> dict[str, Any]:
+    """The field of the calls; a client that offers functions gets one, in the older field."""
+    return {"function_call": calls[0]["function"]} if request.memory.get(FUNCTIONS) else {"tool_calls": calls}
 
 
 def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:

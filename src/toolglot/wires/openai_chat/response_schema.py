@@ -38,6 +38,8 @@ class ChoiceDelta(msgspec.Struct):
     message: MessageDelta | None = None
     finish_reason: str | None = None
     index: int | None = None
+    usage: Any = None
+    error: Any = None
 
 
 class ResponseBody(msgspec.Struct):
@@ -46,6 +48,7 @@ class ResponseBody(msgspec.Struct):
     model: str | None = None
     usage: dict[str, Any] | None = None
     error: Any = None
+    x_groq: dict[str, Any] | None = None
 
 
 decode = msgspec.json.Decoder(ResponseBody, float_hook=parse_float).decode

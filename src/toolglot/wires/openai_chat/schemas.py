@@ -32,6 +32,8 @@ MESSAGE: Final = {
             "content": one_of(TEXT, NULL, listing(PART)),
             "tool_calls": one_of(listing(CALL), NULL),
             "tool_call_id": ANYTHING,
+            "function_call": ANYTHING,
+            "name": ANYTHING,
             "reasoning_content": ANYTHING,
         },
     ),
@@ -47,7 +49,8 @@ ANSWERED: Final = table(
                 {"id": TEXT, "type": TEXT},
                 {"function": table({"name": TEXT, "arguments": TEXT}), "custom": OBJECT},
             )
-        )
+        ),
+        "function_call": table({"name": TEXT, "arguments": TEXT}),
     },
 )
 ERROR: Final = table({"error": table({"message": TEXT, "type": TEXT, "param": TEXT_OR_NULL, "code": TEXT_OR_NULL})})
@@ -71,6 +74,9 @@ SCHEMAS: Final = WireSchemas(
             "stop": TEXTS,
             "n": {"enum": [1, None]},
             "reasoning_effort": ANYTHING,
+            "response_format": one_of(OBJECT, NULL),
+            "functions": one_of(listing(OBJECT), NULL),
+            "function_call": one_of(words("none", "auto"), OBJECT, NULL),
         },
     ),
     response=table(

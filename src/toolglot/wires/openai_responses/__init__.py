@@ -6,7 +6,7 @@ import re
 
 from toolglot.wires.openai_responses.errors import decode_error, encode_error
 from toolglot.wires.openai_responses.previous_responses import expand_request
-from toolglot.wires.openai_responses.request_decoder import NAME, decode_request
+from toolglot.wires.openai_responses.request_decoder import FORMAT, NAME, decode_request
 from toolglot.wires.openai_responses.request_encoder import CARRIES, adapt_request, encode_request
 from toolglot.wires.openai_responses.response_decoder import StreamDecoder, decode_response
 from toolglot.wires.openai_responses.response_encoder import StreamEncoder, encode_response, interject
@@ -37,6 +37,7 @@ WIRE = Wire(
     client_returns_signatures=True,
     tool_name_pattern=r"[a-zA-Z0-9_-]{1,64}",
     carries=CARRIES,
+    format_fields=(".".join(FORMAT),),
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

@@ -34,7 +34,7 @@ from toolglot.wires.json_fields import number_at, parse_body, text_at, whole_at,
 from toolglot.wires.openai_responses.previous_responses import PREVIOUS, REFERENCE
 from toolglot.wires.openai_responses.tools import INPUT, ToolTable, collect_tools, decode_choice, flatten_name
 from toolglot.wires.protocol import ClientRequest, read_error
-from toolglot.wires.translation import read_effort, read_image, table_at, unwrap_signature
+from toolglot.wires.translation import read_effort, read_format, read_image, table_at, unwrap_signature
 
 NAME = "openai_responses"
 ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -47,6 +47,9 @@ MODELLED = frozenset(
 
 EFFORT = ("reasoning", "effort")
 """Path of the field for the reasoning effort."""
+
+FORMAT = ("text", "format")
+"""Path of the field for the output format."""
 
 TOOL_ITEMS = ("additional_tools", "tool_search_output")
 """Items that contain tools."""
@@ -83,9 +86,16 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         memory=table.memory(),
         same_wire_only=problem,
         may_be_referenced=fields.get("store") is not False,
-        modelled=frozenset([".".join(EFFORT)] if conversation.sampling.effort else ()),
+        modelled=_list_modelled(fields, conversation.sampling),
         special_tools=frozenset((*table.custom, *table.namespaces)),
     )
+
+
+def _list_modelled(fields: Mapping[str, Any], sampling: Sampling) -> frozenset[str]:
+    """The settings inside objects that reach other wires; of the output formats those that are JSON, and plain text."""
+    plain = table_at(fields, FORMAT[0]).get(FORMAT[1]) in (None, {"type": "text"})
+    is_read = plain or sampling.json_object or sampling.json_schema
+    return frozenset([".".join(EFFORT)] * bool(sampling.effort) + [".".join(FORMAT)] * bool(is_read))
 
 
 def _add_tools(begun: ToolTable | None, items: list[dict[str, Any]]) -> ToolTable:
@@ -119,12 +129,14 @@ def _list_items(given: object) -> list[dict[str, Any]]:
 
 def _decode_sampling(fields: Mapping[str, Any]) -> Sampling:
     parallel = fields.get("parallel_tool_calls")
+    wanted = table_at(table_at(fields, FORMAT[0]), FORMAT[1])
     return Sampling(
         max_tokens=whole_at(fields, "max_output_tokens"),
         temperature=number_at(fields, "temperature"),
         top_p=number_at(fields, "top_p"),
         parallel_calls=parallel if isinstance(parallel, bool) else None,
         effort=read_effort(table_at(fields, EFFORT[0]).get(EFFORT[1])),
+        **read_format(wanted.get("type"), wanted),
     )
 
 

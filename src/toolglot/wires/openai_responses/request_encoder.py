@@ -19,6 +19,7 @@ from toolglot.core.conversation import (
     Part,
     ProviderPart,
     Reasoning,
+    Sampling,
     Text,
     ToolCall,
     ToolResult,
@@ -26,10 +27,10 @@ from toolglot.core.conversation import (
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import adapt_body
-from toolglot.wires.openai_responses.request_decoder import EFFORT, NAME
+from toolglot.wires.openai_responses.request_decoder import EFFORT, FORMAT, NAME
 from toolglot.wires.openai_responses.tools import encode_choice, encode_tools
 from toolglot.wires.protocol import write_error
-from toolglot.wires.translation import image_url, write_effort
+from toolglot.wires.translation import image_url, mention_json, table_at, write_effort, write_format
 
 SIGNING_MODELS = re.compile(r"(?:.*/)?(?:o[1-9]|gpt-(?:[5-9]|\d\d)(?!.*-chat)|codex)")
 """Models that sign their reasoning on request; others refuse the request."""
@@ -45,6 +46,8 @@ CARRIES = {
     "top_p": "",
     "parallel_calls": "",
     "effort": "nearest level",
+    "json_object": "",
+    "json_schema": "",
 }
 """The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
 
@@ -55,15 +58,13 @@ SAMPLING_FIELDS = {"max_output_tokens": "max_tokens", "temperature": "temperatur
 
 def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
     """Encode the conversation as the body of a request."""
-    sampling, messages = conversation.sampling, list(conversation.messages)
+    sampling, messages = conversation.sampling, _list_messages(conversation)
     request: dict[str, Any] = {"model": conversation.model}
     if messages and messages[0].role == "system" and [type(part) for part in messages[0].parts] == [Text]:
         request["instructions"] = messages.pop(0).text
     request["input"] = [item for message in messages for item in _encode_message(message)]
     request |= {"store": False, **_request_signatures(conversation.model), **conversation.extra}
-    request |= {key: value for key, name in SAMPLING_FIELDS.items() if (value := getattr(sampling, name)) is not None}
-    if sampling.effort and EFFORT[0] not in request:
-        request[EFFORT[0]] = {EFFORT[1]: write_effort(sampling.effort, EFFORTS[:-1])}
+    request |= _encode_sampling(sampling, conversation.extra)
     if conversation.tools:
         request |= {"tools": encode_tools(conversation.tools), **encode_choice(conversation.choice)}
         if sampling.parallel_calls is not None:
@@ -71,6 +72,22 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     if stream:
         request["stream"] = True
     return encode(request)
+
+
+def _list_messages(conversation: Conversation) -> list[Message]:
+    """The messages; the word that a request for any JSON object needs is added for clients of other wires."""
+    own = table_at(conversation.extra, FORMAT[0])
+    asks = conversation.sampling.json_object and FORMAT[1] not in own
+    return list(mention_json(conversation.messages) if asks else conversation.messages)
+
+
+def _encode_sampling(sampling: Sampling, extra: Mapping[str, Any]) -> dict[str, Any]:
+    encoded = {key: value for key, name in SAMPLING_FIELDS.items() if (value := getattr(sampling, name)) is not None}
+    if sampling.effort and EFFORT[0] not in extra:
+        encoded[EFFORT[0]] = {EFFORT[1]: write_effort(sampling.effort, EFFORTS[:-1])}
+    if sampling.json_object or sampling.json_schema:
+        encoded[FORMAT[0]] = {FORMAT[1]: write_format(sampling), **table_at(extra, FORMAT[0])}
+    return encoded
 
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:

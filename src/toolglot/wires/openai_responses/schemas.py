@@ -58,6 +58,7 @@ SCHEMAS: Final = WireSchemas(
             "temperature": NUMBER_OR_NULL,
             "top_p": NUMBER_OR_NULL,
             "reasoning": ANYTHING,
+            "text": ANYTHING,
             "include": ANYTHING,
         },
     ),
