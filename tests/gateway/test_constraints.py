@@ -15,7 +15,8 @@ from support.rows import in_one_test
 
 from toolglot import read
 from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool, ToolChoice
-from toolglot.gateway.capabilities.constraints import allows_strict, constrain
+from toolglot.core.schema.strictness import allows_strict
+from toolglot.gateway.capabilities.constraints import constrain
 from toolglot.gateway.capabilities.profiles import NEEDS_EXAMPLES, STRUCTURED, Rule, load_profiles
 from toolglot.prompting.conversation import render_as_text
 from toolglot.prompting.grammar.answer_schema import build_answer_schema
