@@ -11,7 +11,9 @@ from functools import lru_cache
 
 from toolglot.core.lenient_json import JSON, Value, parse_call
 from toolglot.core.schema.toolset import coerce_text
+from toolglot.dialects.codecs.attributes import take_attributes
 from toolglot.dialects.codecs.buffered_values import collect_up_to, decode_string, parse_object
+from toolglot.dialects.codecs.header_names import read_name
 from toolglot.dialects.codecs.object_members import KEYWORDS, OBJECT, ObjectMembers
 from toolglot.dialects.codecs.sample_templates import write_by_sample
 from toolglot.dialects.codecs.streamed_strings import Collector, read_string
@@ -51,8 +53,9 @@ class NamedCall:
         if members is None:
             text = self._fenced(block, inside) if fenced else self._encoded(block) if head == '"' else at_once(None)
             return (yield from self._irregular(block, syntax, found, start, text))
-        call = block.begin(_find_name(block, found["name"]) if members is KEYWORDS else found["name"], start)
-        if call is None:
+        name = self.read_name(found)
+        call = block.begin(_find_name(block, name) if members is KEYWORDS else name, start)
+        if call is None or not take_attributes(call, found, certain=True):
             return False
         source.pos += 1
         if block.marked:
@@ -64,6 +67,9 @@ class NamedCall:
                 call.commit()
             yield from self._close(block, syntax, fenced)
         return True
+
+    def read_name(self, found: Match) -> str:
+        return read_name(found)
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         return write_by_sample(sample, name, arguments)
@@ -80,7 +86,7 @@ class NamedCall:
         """Read a call without members: no arguments, arguments encoded as a string, or the tool's only text."""
         empty = bool(syntax.close) and (yield from block.source.look(mark(syntax.close))) is not None
         text = "{}" if empty else (yield from body)
-        call = block.begin(found["name"], start) if text is not None else None
+        call = block.begin(self.read_name(found), start) if text is not None else None
         if call is None or text is None or not (empty or _fill(call, text)):
             return False
         yield from self._close(block, syntax, False)

@@ -21,6 +21,7 @@ from toolglot.dialects.codecs.attributes import read_pairs, take_attributes
 from toolglot.dialects.codecs.buffered_values import may_be_null, parse_object
 from toolglot.dialects.codecs.cdata import read_sections
 from toolglot.dialects.codecs.elements import parse_elements
+from toolglot.dialects.codecs.header_names import read_name
 from toolglot.dialects.codecs.lookahead import Lookahead, LookaheadResult
 from toolglot.dialects.codecs.object_members import ENVELOPES, OBJECT
 from toolglot.dialects.codecs.parameter_marks import (
@@ -107,7 +108,7 @@ class TaggedParameters:
         return head in self.heads if self.heads else head != "{"
 
     def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
-        call = block.begin(found["name"], block.source.here)
+        call = block.begin(read_name(found), block.source.here)
         if call is None:
             return at_once(False)
         block.source.pos = found.end()
