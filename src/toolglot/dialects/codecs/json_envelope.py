@@ -88,13 +88,15 @@ class JsonEnvelope:
     def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
         source = block.source
         source.pos = found.end() - 1
-        return self._list(block) if source.text[source.pos] == "[" else self._object(block)
+        taken = yield from (self._list(block) if source.text[source.pos] == "[" else self._object(block))
+        return block.end_list(taken)
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         return write_by_sample(sample, name, arguments)
 
     def _list(self, block: CallBlock, offered: bool = False) -> Steps[bool]:
         source, calls = block.source, 0
+        block.begin_list()
         source.pos += 1
         end = source.here
         while True:
@@ -102,33 +104,29 @@ class JsonEnvelope:
             if head in _ELEMENTS:
                 here, before = source.here, block.open_call
                 if not (yield from (self._object(block, offered) if head == "{" else self._pair(block))):
-                    if not calls or block.alone:
+                    if not calls or not block.marked:
                         return False
                     block.discard_after(before)
                     if not (yield from self._reject_element(block, here, end)):
                         return True
                 calls += 1
                 end = source.here
-            elif head == ",":
+            elif head in _PUNCTUATION or head == "]":
                 source.pos += 1
-            elif head == "]":
-                source.pos += 1
-                return calls > 0
-            else:
+                if head == "]":
+                    return calls > 0
+            elif not (head in COMMENT_HEADS and (yield from skip_comment(source))):
+                over = block.marked or (yield from self._is_over(block, head))
                 if calls and head and block.open_call is not None:
                     source.rewind(end)
                     block.open_call.repair("missing_bracket")
-                return calls > 0
+                return calls > 0 and over
 
     def _reject_element(self, block: CallBlock, here: int, end: int) -> Steps[bool]:
-        """Reject an element that begins ``here`` and is no call, in a list of calls; in ordinary text it is text.
-
-        Returns whether the list goes on. ``end`` is where the last call ended.
-        """
+        """Reject an element that begins ``here`` and is no call; whether the list goes on behind it."""
         source = block.source
         source.rewind(here)
-        whole = block.marked and (yield from collect_value(source, ",]", block.closing)) is not None
-        if not whole or block.begin("", here) is None:
+        if (yield from collect_value(source, ",]", block.closing)) is None or block.begin("", here) is None:
             source.rewind(end)
             return False
         return True
@@ -153,7 +151,7 @@ class JsonEnvelope:
             else:
                 taken = yield from self._after_name(block, state, call, key, head)
             if not taken:
-                return state.calls > 0 and not block.alone
+                return state.calls > 0 and block.marked
             if state.call is not None and state.call.is_truncated:
                 return True
 
@@ -373,7 +371,8 @@ class JsonEnvelope:
 
     def _keep_member(self, block: CallBlock, state: _EnvelopeState, key: str) -> Steps[bool]:
         """Keep any other member: it may be an argument when the name is known."""
-        if not block.marked and key not in LEADING_KEYS and not self._may_be_next_to_name(state, key):
+        beside_calls = state.calls and not block.alone and key not in RESULT_KEYS
+        if not (block.marked or key in LEADING_KEYS or beside_calls or self._may_be_next_to_name(state, key)):
             return False
         text = yield from self._collect(block)
         if text is None:
