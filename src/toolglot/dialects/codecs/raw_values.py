@@ -70,6 +70,7 @@ class EnclosingCall(Protocol):
     call: PartialCall
     closer: Mark
     suspects: dict[str, str]
+    begins_section: bool
 
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
 
@@ -314,6 +315,8 @@ class RawValue:
         )
         if self.blank:
             self.add_defect("neither a value nor a closing mark")
+        elif self.reader.begins_section:
+            self.add_defect("a CDATA section without its end, and no closing mark")
         elif self.depth or self.held - {self.key}:
             self.add_defect("another parameter and no closing mark")
 

@@ -157,6 +157,8 @@ class _ParameterReader:
     """Parameters whose openers are text in a value, and the parameter of this value."""
     spelling: str = ""
     """The spelling of the current parameter."""
+    begins_section: bool = False
+    """Whether the current value begins with a CDATA section and is more than that."""
 
     def read(self) -> Steps[bool]:
         constructs: tuple[Callable[[str], Steps[_Next | None]], ...] = (
