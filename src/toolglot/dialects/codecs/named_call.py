@@ -32,6 +32,13 @@ def _close_with(closing: MarkChoice, close: tuple[str, ...]) -> MarkChoice:
     return MarkChoice([close, *closing.marks])
 
 
+@lru_cache(maxsize=256)
+def _end_with_call(closing: MarkChoice, syntax: CallSyntax) -> MarkChoice:
+    """The marks that end an object without its bracket: also the mark that closes the call, and the next header."""
+    headers = tuple(header for header in syntax.header if not header.startswith("{name"))
+    return MarkChoice([*closing.marks, *filter(None, (syntax.close, headers))])
+
+
 @dataclass(frozen=True, slots=True)
 class NamedCall:
     """The codec: the opener of the members follows the header, or is its last character."""
@@ -60,7 +67,12 @@ class NamedCall:
         source.pos += 1
         if block.marked:
             self._begin_marked(block, syntax, call)
-        if not (yield from members.read(block, call)) or not _may_count(block, call):
+        closing = block.closing
+        if members is OBJECT:
+            block.closing = _end_with_call(closing, syntax)
+        taken = yield from members.read(block, call)
+        block.closing = closing
+        if not taken or not _may_count(block, call):
             return False
         if not call.is_truncated:
             if block.marked or call.has_required:

@@ -56,7 +56,7 @@ _LOOSE_KEY = Mark(*_QUOTED_KEYS, "{key_loose}")
 def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...], bare: str) -> Mark:
     """What may follow a comma: the next key, or the closer (a trailing comma)."""
     closing = "}}" if closer == "}" else closer
-    keys = [bare, *(f"{quote}{{key_plain}}{quote}" for quote in quotes), '"{quoted}"']
+    keys = [bare, *(f"{quote}{{key_plain}}{quote}" for quote in quotes), '"{quoted}"', "“{key_plain}”"]
     return Mark(*(f" {{comment}}{key} {sign}" for sign in assign for key in keys), f" {{comment}}{closing}")
 
 
@@ -423,7 +423,8 @@ class ObjectMembers:
         key = found.groupdict().get("key")
         if key is None:
             return True
-        if _WORDS.search(key.strip()) and (declared or len(self.literals.quotes[0]) == 1):
+        odd = "“" in found[0] or _WORDS.search(key.strip())
+        if odd and (declared or len(self.literals.quotes[0]) == 1):
             return call.declares(key.strip())
         return not declared or call.declares(key) or call.is_open_ended
 
