@@ -199,6 +199,7 @@ SLOTS: dict[str, Node] = {
     "before_object": Node(r"(?=\s*\{)", r"\s*\Z"),
     "before_quoted": Node(r"(?=\s*\{\s*[\"'}])", r"\s*(?:\{\s*)?\Z"),
     "before_json": Node(r"(?=\s*[\[{])", r"\s*\Z"),
+    "before_no_json": Node(r"(?=\s*(?:[^\s\[{]|\Z))", r"\s*\Z"),
     "before_text": Node(r"(?=\s*[^\s<])", r"\s*\Z"),
     "before_mark": Node(r"(?=\s*[<\[{])", r"\s*\Z"),
     "before_end": Node(r"(?=[ \t\r]*(?:[\n<]|\Z))", r"[ \t\r]*\Z"),

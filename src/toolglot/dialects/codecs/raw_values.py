@@ -261,11 +261,12 @@ class RawValue:
     def ends_twice(self) -> Steps[bool]:
         """Whether a repeated closing mark is here, right before the one that counts; both are consumed.
 
+        Not in a value without any other text: then the mark is the value, as in a search for it.
         Not in a value that contains an opener of that name: it may close that one. Nor if it is indented more than the
         one that counts, or an empty line is between them: then it is part of a file.
         """
         marks, source = self.marks, self.reader.block.source
-        if self.has_stray_opener or marks.stray is None or marks.stray_openers is None:
+        if self.blank or self.has_stray_opener or marks.stray is None or marks.stray_openers is None:
             return False
         self.has_stray_opener = (yield from source.look(marks.stray_openers)) is not None
         ahead, margin = 0, ""
@@ -399,7 +400,9 @@ class RawValue:
         if self.parameter.is_element and (yield from source.look(_ELEMENT, gap)) is not None:
             return (yield from self.parses(Goal.CONTINUED, gap, True))
         found = yield from source.look(FOREIGN_CLOSER, gap)
-        return found is not None and (yield from self.call_is_over(found.end() - source.pos, False))
+        if found is None or (self.blank and (yield from source.look(self.marks.closer, gap)) is not None):
+            return False
+        return (yield from self.call_is_over(len(found[0]) + gap, False))
 
     def call_is_over(self, ahead: int, strictly: bool) -> Steps[bool]:
         """Whether the call ends after its closing mark, and no more of the value follows.
