@@ -185,6 +185,8 @@ SLOTS: dict[str, Node] = {
     ),
     "constraint": optional(sequence(literal("<|constrain|>"), chars(r"[\w ]", 0, 20))),
     "tick": chars("[`\"'\\[\\]]", 0, 1),
+    # stray characters between two marks
+    "stray": chars(r"[^\w\s<]", 1, 2),
     "junk": chars("[\"'=:]", 0, 2),
     "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
     "gap": chars("[▁_ ]", 1, 1),

@@ -175,6 +175,7 @@ class CallBlock:
         if call is None:
             return
         self.open_call = None
+        call.reject_suspects()
         self.source.limit(None)
         call.end = self.source.here if end is None else end
         self.calls.append(call)
@@ -411,7 +412,7 @@ class PartialCall(StreamedArguments):
 
     @property
     def is_sound(self) -> bool:
-        return not self.is_truncated and not self.defects
+        return not (self.is_truncated or self.defects or self.suspects.keys() - self.keys)
 
     def close(self, alone: bool = False) -> None:
         """Finish the call: deliver it, report it, or return it as text. ``alone``: the answer contains nothing else."""

@@ -18,6 +18,9 @@ from toolglot.dialects.spec import CallSyntax
 
 _NOTHING = Mark(*(f"{word}{{before_break}}" for word in ("None", "none", "null", "N/A", "n/a")), named=False)
 
+BEFORE_STRUCTURE = re.compile(r"[^\w\s(]{1,3}\s*(?:\{\s*[\"']|<\w)")
+"""Stray characters before arguments in a notation of their own: all of it together is no text that was meant."""
+
 
 @lru_cache(maxsize=16)
 def _choose(ends: tuple[str, ...]) -> MarkChoice:
@@ -44,6 +47,8 @@ class FreeText:
         if not tool.required and (yield from source.match(_NOTHING)) is not None:
             return block.begin(found["name"], start) is not None
         key = tool.sole_text_parameter
+        if BEFORE_STRUCTURE.match((yield from source.peek(16))):
+            return False
         call = block.begin(found["name"], start) if key else None
         if call is None or key is None:
             return False

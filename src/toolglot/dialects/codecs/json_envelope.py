@@ -26,7 +26,8 @@ from toolglot.dialects.codecs.json_envelope_keys import (
     RESULT_KEYS,
     SOLE_NAME_KEYS,
 )
-from toolglot.dialects.codecs.object_members import COMMENT_HEADS, ObjectMembers, is_cut_in_key, skip_comment
+from toolglot.dialects.codecs.member_keys import is_cut_in_key
+from toolglot.dialects.codecs.object_members import COMMENT_HEADS, ObjectMembers, skip_comment
 from toolglot.dialects.codecs.object_members import OBJECT as JSON_OBJECT
 from toolglot.dialects.codecs.sample_templates import write_by_sample
 from toolglot.dialects.partial_call import CallBlock, PartialCall
@@ -37,6 +38,7 @@ from toolglot.dialects.spec import CallSyntax, Position
 _ELEMENTS = ("{", '"', "'", "[")
 _PUNCTUATION = ("}", ",")
 _NAME_QUOTES = ('"', "'", "“")
+_NO_ARGUMENTS = ("", "null", "None", '""', "''")
 _ARGUMENT_HEADS = ("{", *_NAME_QUOTES)
 _NAME = Mark('" {name_id} "', "' {name_id} '", '"{quoted}"', "“{name_id}”")
 _SLIPPED_NAME = Mark('"name="{name_id}"', '"name: "{name_id}"')
@@ -181,7 +183,7 @@ class JsonEnvelope:
             if key is not None:
                 return key
             if state.call is not None or not (yield from self._merged_name(block, state, here)):
-                return self._broken(block, state, head)
+                return (yield from self._broken(block, state, head))
 
     def _is_over(self, block: CallBlock, head: str) -> Steps[bool]:
         """Whether the text, or the mark around the call, ends before the object does."""
@@ -303,16 +305,15 @@ class JsonEnvelope:
 
     def _handle_non_object(self, block: CallBlock, state: _EnvelopeState, key: str, text: str) -> bool:
         """Handle arguments that are no object: none at all, or one argument of that name."""
-        value = try_value(text)
-        if value is None or value == "":
-            state.has_arguments = text.strip() in ("null", '""', "''")
-            return True
-        call = state.call
-        if call is None or call.declares(key):
+        value, call = try_value(text), state.call
+        if text.strip() in _NO_ARGUMENTS:
+            state.has_arguments = bool(text.strip())
+        elif value is not None and (call is None or call.declares(key)):
             state.kept[key] = value
-            return True
-        call.add_defect(Reason.INVALID_VALUE, key, text[:80], "an object with the arguments by name")
-        return block.marked
+        elif call is not None:
+            call.add_defect(Reason.INVALID_VALUE, key, text[:80], "an object with the arguments by name")
+            return block.marked
+        return call is not None or value is not None or text.strip() in _NO_ARGUMENTS
 
     def _argument(self, block: CallBlock, call: PartialCall, key: str) -> Steps[bool]:
         """Read an argument next to the name."""
@@ -419,9 +420,9 @@ class JsonEnvelope:
         call.repair("missing_bracket")
         return self._finish(block, state)
 
-    def _broken(self, block: CallBlock, state: _EnvelopeState, head: str) -> bool:
+    def _broken(self, block: CallBlock, state: _EnvelopeState, head: str) -> Steps[bool]:
         call = state.call
-        if is_cut_in_key(block.source):
+        if (yield from is_cut_in_key(block.source)):
             block.source.pos = len(block.source.text)
             return self._end_early(block, state, "")
         if call is None or (not call.live and not block.marked):

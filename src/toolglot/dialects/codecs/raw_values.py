@@ -21,7 +21,7 @@ from toolglot.dialects.codecs.parameter_marks import (
     MAX_OPENER,
     Parameter,
     ValueMarks,
-    find_damaged_key,
+    find_key_behind_closer,
     is_closed_by,
     read_key,
     value_marks,
@@ -42,6 +42,8 @@ _ELEMENT = Mark("<{key}>", "<{key}{attributes}>", named=False)
 _MENTIONING = ("`", '"', "'")
 _GROUP_END = Mark("</{ns}{name_group}>")
 _MAX_STRAYS = 4
+_MAX_DAMAGED = 40
+"""How far a damaged closing mark may be from the end of the value."""
 
 
 def is_mentioned(source: Source, before: str, found: Match) -> Steps[bool]:
@@ -69,7 +71,6 @@ class EnclosingCall(Protocol):
     block: CallBlock
     call: PartialCall
     closer: Mark
-    suspects: dict[str, str]
     begins_section: bool
 
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
@@ -107,6 +108,8 @@ class RawValue:
     has_stray_opener: bool = False
     held: set[str] = field(default_factory=set)
     """Parameters that the call lacks and whose openers were taken for text."""
+    damaged_closer: int = -_MAX_DAMAGED
+    """Where what may be its damaged closing mark begins."""
     ends_in_layout: bool = False
     """Whether the closing mark is missing and the value ends with whitespace that may be layout."""
     line_start: bool = True
@@ -191,6 +194,8 @@ class RawValue:
                 self.refused = size
                 return False
             return (yield from self.ends_with_closer(size))
+        if self.marks.damaged.match(source.text, source.pos):
+            self.damaged_closer = source.here
         if (yield from self.ends_twice()):
             return True
         opened = yield from source.look(self.marks.opener)
@@ -234,25 +239,29 @@ class RawValue:
             return True
         if not self.depth:
             self.has_stray_closer = True
+            self.damaged_closer = source.here
             self.suspect((yield from self.find_damaged_opener(size)))
         self.refused = size
         self.depth = max(0, self.depth - 1)
         return False
 
     def suspect(self, *keys: str) -> None:
-        """Note parameters that this value may have swallowed; they count if the call lacks them to its end."""
-        call = self.reader.call
-        lacking = (key for key in keys if key != self.key and call.declares(key) and key not in call.keys)
-        self.reader.suspects.update(dict.fromkeys(lacking, self.key))
+        """Note parameters that this value may have swallowed."""
+        self.reader.call.suspect(f"argument {self.key}", *(key for key in keys if key != self.key))
 
     def find_damaged_opener(self, ahead: int) -> Steps[str]:
         """The key in what may be the rest of an opening mark, right behind a closing mark of that size or on the next
-        line; "" if there is none."""
-        source = self.reader.block.source
+        line. The opening mark of a value without its key is a defect, unless the value contains such marks."""
+        source, openers = self.reader.block.source, self.marks.stray_openers
         gap = yield from source.find_nonblank(ahead)
         if gap > ahead and "\n" not in source.text[source.pos + ahead : source.pos + gap]:
             return ""
-        return find_damaged_key((yield from source.peek(gap + MAX_OPENER)), gap)
+        text = yield from source.peek(gap + MAX_OPENER)
+        key = find_key_behind_closer(text, gap)
+        known = self.has_stray_opener or self.reader.call.declares(key)
+        if not known and openers is not None and openers.match(text, gap) is not None:
+            self.add_defect("a further value without its key")
+        return key
 
     def parses(self, goal: Goal, ahead: int, otherwise: bool = False) -> Steps[bool]:
         """Whether the rest of the call parses ``ahead`` characters from here."""
@@ -316,6 +325,8 @@ class RawValue:
         )
         if self.blank:
             self.add_defect("neither a value nor a closing mark")
+        elif self.reader.block.source.here - self.damaged_closer < _MAX_DAMAGED:
+            self.add_defect("a damaged closing mark")
         elif self.reader.begins_section:
             self.add_defect("a CDATA section without its end, and no closing mark")
         elif self.depth or self.held - {self.key}:
@@ -368,6 +379,11 @@ class RawValue:
         if found is None:
             return False
         size = len(found[0].rstrip("\n"))
+        gap = yield from source.find_nonblank(size)
+        if (
+            source.text.count("\n", source.pos + size, source.pos + gap) > 1
+        ):  # more than layout: it ends a line of a file
+            return False
         if not (yield from self.parses(Goal.UNCLOSED, size)):
             return False
         source.pos += size
