@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from toolglot.core.events import Reason
 from toolglot.core.lenient_json import JSON, Value, parse_call
 from toolglot.core.schema.toolset import coerce_text
 from toolglot.dialects.codecs.attributes import take_attributes
@@ -74,6 +75,9 @@ class NamedCall:
         block.closing = closing
         if not taken or not _may_count(block, call):
             return False
+        if fenced and block.wrap_close and "missing_bracket" in call.repairs:
+            # a fence is closed behind complete JSON; what it lacks may be more than the bracket
+            call.add_defect(Reason.MALFORMED, "arguments", "no closing bracket", "a complete JSON object")
         if not call.is_truncated:
             if block.marked or call.has_required:
                 call.commit()
