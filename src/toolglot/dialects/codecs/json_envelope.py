@@ -113,23 +113,27 @@ class JsonEnvelope:
                         return True
                 calls += 1
                 end = source.here
-            elif head in _PUNCTUATION or head == "]":
+            elif head in _PUNCTUATION:
                 source.pos += 1
-                if head == "]":
-                    return calls > 0
+            elif head == "]":
+                source.pos += 1
+                return calls > 0
             elif not (head in COMMENT_HEADS and (yield from skip_comment(source))):
-                over = block.marked or (yield from self._is_over(block, head))
-                if calls and head and block.open_call is not None:
-                    source.rewind(end)
-                    block.open_call.repair("missing_bracket")
-                return calls > 0 and over
+                return calls > 0 and (yield from self._end_list(block, head, end))
+
+    def _end_list(self, block: CallBlock, head: str, end: int) -> Steps[bool]:
+        """End a list without its bracket behind the last call; in ordinary text nothing else may follow."""
+        over = block.marked or (yield from self._is_over(block, head))
+        if head and block.open_call is not None:
+            block.source.rewind(end)
+            block.open_call.repair("missing_bracket")
+        return over
 
     def _reject_element(self, block: CallBlock, here: int, end: int) -> Steps[bool]:
         """Reject an element that begins ``here`` and is no call; whether the list goes on behind it."""
-        source = block.source
-        source.rewind(here)
-        if (yield from collect_value(source, ",]", block.closing)) is None or block.begin("", here) is None:
-            source.rewind(end)
+        block.source.rewind(here)
+        if (yield from collect_value(block.source, ",]", block.closing)) is None or block.begin("", here) is None:
+            block.source.rewind(end)
             return False
         return True
 
@@ -279,7 +283,7 @@ class JsonEnvelope:
         return at_once(True)
 
     def _arguments(self, block: CallBlock, state: _EnvelopeState, key: str) -> Steps[bool]:
-        text = yield from self._collect(block)
+        text = yield from collect_value(block.source, ",}", block.closing)
         if text is None:
             return self._cut(state)
         parsed = parse_object(only_element(text))
@@ -346,7 +350,7 @@ class JsonEnvelope:
 
     def _take_encoded(self, block: CallBlock, call: PartialCall) -> Steps[bool]:
         """Read such arguments encoded as a string."""
-        text = yield from self._collect(block)
+        text = yield from collect_value(block.source, ",}", block.closing)
         parsed = parse_object(text) if text is not None else None
         if parsed is None or "double_encoded" not in parsed.repairs:
             return False
@@ -375,7 +379,7 @@ class JsonEnvelope:
         beside_calls = state.calls and not block.alone and key not in RESULT_KEYS
         if not (block.marked or key in LEADING_KEYS or beside_calls or self._may_be_next_to_name(state, key)):
             return False
-        text = yield from self._collect(block)
+        text = yield from collect_value(block.source, ",}", block.closing)
         if text is None:
             return self._cut(state)
         state.kept[key] = try_value(text)
@@ -395,17 +399,12 @@ class JsonEnvelope:
             call.add_defect(Reason.MALFORMED, "call", f'the key "{key}"', "the call alone")
         return True
 
-    def _collect(self, block: CallBlock) -> Steps[str | None]:
-        return collect_value(block.source, ",}", block.closing)
-
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def _cut(self, state: _EnvelopeState) -> bool:
-        if state.call is None:
-            return False
-        if not state.has_arguments:
+        if state.call is not None and not state.has_arguments:
             state.call.truncate()
-        return state.has_arguments
+        return state.call is not None and state.has_arguments
 
     def _end_early(self, block: CallBlock, state: _EnvelopeState, head: str) -> bool:
         """End an object that is unfinished at the end of the text or of the wrapper."""

@@ -68,20 +68,10 @@ class NamedCall:
         source.pos += 1
         if block.marked:
             self._begin_marked(block, syntax, call)
-        closing = block.closing
-        if members is OBJECT:
-            block.closing = _end_with_call(closing, syntax)
-        taken = yield from members.read(block, call)
-        block.closing = closing
-        if not taken or not _may_count(block, call):
+        if not (yield from self._members(block, syntax, call, members)) or not _may_count(block, call):
             return False
-        if fenced and block.wrap_close and "missing_bracket" in call.repairs:
-            # a fence is closed behind complete JSON; what it lacks may be more than the bracket
-            call.add_defect(Reason.MALFORMED, "arguments", "no closing bracket", "a complete JSON object")
         if not call.is_truncated:
-            if block.marked or call.has_required:
-                call.commit()
-            yield from self._close(block, syntax, fenced)
+            yield from self._end(block, syntax, call, fenced)
         return True
 
     def read_name(self, found: Match) -> str:
@@ -95,6 +85,24 @@ class NamedCall:
             block.closing = _close_with(block.closing, syntax.close)
         if call.tool is not None:
             call.commit()
+
+    def _members(self, block: CallBlock, syntax: CallSyntax, call: PartialCall, members: ObjectMembers) -> Steps[bool]:
+        """Read the members; an object without its bracket ends with the call."""
+        closing = block.closing
+        if members is OBJECT:
+            block.closing = _end_with_call(closing, syntax)
+        taken = yield from members.read(block, call)
+        block.closing = closing
+        return taken
+
+    def _end(self, block: CallBlock, syntax: CallSyntax, call: PartialCall, fenced: bool) -> Steps[None]:
+        """End a call whose members are complete."""
+        if fenced and block.wrap_close and "missing_bracket" in call.repairs:
+            # a fence is closed behind complete JSON; what it lacks may be more than the bracket
+            call.add_defect(Reason.MALFORMED, "arguments", "no closing bracket", "a complete JSON object")
+        if block.marked or call.has_required:
+            call.commit()
+        yield from self._close(block, syntax, fenced)
 
     def _irregular(
         self, block: CallBlock, syntax: CallSyntax, found: Match, start: int, body: Steps[str | None]

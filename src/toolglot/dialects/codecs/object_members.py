@@ -359,10 +359,7 @@ class ObjectMembers:
         if not (uncertain or self.is_loose) and (yield from self._is_operand(source, ahead, gap, head)):
             return True  # what follows is no member, and breaks the call
         if head == self.separator:
-            follows = yield from self._key_follows(source, call, gap + 1, uncertain and not marked)
-            if not follows and self.literals is JSON:
-                call.suspect("arguments", find_damaged_member((yield from source.peek(gap + MAX_MEMBER)), gap + 1))
-            return follows
+            return (yield from self._member_follows(source, call, gap + 1, uncertain and not marked))
         if head in QUOTES:
             return (yield from self._string_follows(source, call, ahead, gap, uncertain))
         if head in COMMENT_HEADS:
@@ -372,6 +369,13 @@ class ObjectMembers:
         ending = yield from source.choose(block.closing, gap)
         # between marks, the marks of another call are text
         return ending == 0 if self.is_loose else ending is not None
+
+    def _member_follows(self, source: Source, call: PartialCall, ahead: int, declared: bool) -> Steps[bool]:
+        """Whether a member follows a comma; one with a damaged key may be part of the value, or lost in it."""
+        follows = yield from self._key_follows(source, call, ahead, declared)
+        if not follows and self.literals is JSON:
+            call.suspect("arguments", find_damaged_member((yield from source.peek(ahead + MAX_MEMBER)), ahead))
+        return follows
 
     def _string_follows(self, source: Source, call: PartialCall, ahead: int, gap: int, uncertain: bool) -> Steps[bool]:
         """Whether the next string is joined to the one before it, or is a key with a missing comma.
