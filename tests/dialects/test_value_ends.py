@@ -82,6 +82,17 @@ def test_the_value_ends_before_whatever_follows(dialect: str, content: str) -> N
         assert read_pairs(write(dialect, *pairs), TOOLS) == (pairs, ()), pairs
 
 
+@in_one_test("content", ["</parameter>", "</content>", "</arg_value>", "</function>", "</invoke>"])
+@in_one_test("dialect", WRITERS)
+def test_a_closing_mark_may_be_the_whole_value(dialect: str, content: str) -> None:
+    for pairs in (
+        [("path", "a"), ("content", content)],
+        [("content", content), ("path", "a")],
+        [("path", "a"), ("content", content), ("line_count", "1")],
+    ):
+        assert read_pairs(write(dialect, *pairs), TOOLS) == (pairs, ()), pairs
+
+
 @in_one_test("dialect", WRITERS)
 def test_an_undeclared_argument_is_dropped_where_the_schema_forbids_it(dialect: str) -> None:
     pairs = [("why", "a < b"), ("path", "a"), ("line_count", "1"), ("content", "a < b"), ("x", "<b>")]

@@ -20,6 +20,7 @@ from toolglot.core.conversation import (
     ToolChoice,
     ToolResult,
 )
+from toolglot.prompting.example_arguments import RequiredArguments
 from toolglot.prompting.few_shot import MOST_EXAMPLES, AnswerKind, choose_answer_kind, render_for_small_model
 
 WEATHER = Tool(
@@ -162,3 +163,21 @@ def test_the_embedded_model_calls_answers_and_talks() -> None:
         assert "rain" in answer
         talk = render_for_small_model(ask_for(message("user", "Hello!")), "hermes").conversation
         assert "<" not in ask(model.base_url, **request(talk))
+
+
+def test_schema_that_refers_to_itself_is_filled_to_a_limit() -> None:
+    node = {"type": "object", "properties": {"inner": {"$ref": "#"}}, "required": ["inner"]}
+    made = RequiredArguments(node, 0, lambda key, kind, number: key).make()
+    assert made == {"inner": {"inner": {"inner": {"inner": {}}}}}
+
+
+def test_references_below_the_root_are_followed() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "place": {"type": "object", "properties": {"city": {"$ref": "#/$defs/c"}}, "required": ["city"]}
+        },
+        "required": ["place"],
+        "$defs": {"c": {"enum": ["Oslo", "Rome"]}},
+    }
+    assert RequiredArguments(schema, 1, lambda key, kind, number: key).make() == {"place": {"city": "Rome"}}

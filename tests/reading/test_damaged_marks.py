@@ -91,3 +91,29 @@ def test_marks_in_prose_stay_text(text: str) -> None:
 )
 def test_a_missing_comma_and_odd_quotes(form: str, body: str, arguments: str) -> None:
     assert [call.arguments for call in read(form.replace("%s", body)).calls] == [arguments]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>\n<function=read_file now>\n<parameter=path>\na.py\n</parameter>\n</function>\n</tool_call>",
+        "<function=read_file (now)>\n<parameter=path>\na.py\n</parameter>\n</function>",
+        '<function=read_file now>{"path": "a.py"}</function>',
+        '<invoke name=read_file now><parameter name="path">a.py</parameter></invoke>',
+        '<|channel|>commentary to=functions.read_file now <|constrain|>json<|message|>{"path": "a.py"}<|call|>',
+        '<|channel|>commentary to=functions.read_file now<|message|>{"path": "a.py"}<|call|>',
+        '<|channel|>commentary to=functions.read_file, now<|message|>{"path": "a.py"}<|call|>',
+    ],
+)
+def test_words_behind_a_name_belong_to_it(text: str) -> None:
+    whole = read_events([text], tools=TOOLS, unknown_tools="reject")
+    assert read_events(list(text), tools=TOOLS, unknown_tools="reject") == whole
+    reading = collect(whole)
+    assert not reading.calls
+    assert [call.reason for call in reading.rejected] == [toolglot.Reason.UNKNOWN_TOOL]
+
+
+def test_attributes_before_a_json_body_are_arguments() -> None:
+    reading = read('<function=read_file limit="5">{"path": "a.py"}</function>')
+    assert [call.arguments for call in reading.calls] == ['{"limit":5,"path":"a.py"}']
+    assert not read('<function=read_file path="b.py">{"path": "a.py"}</function>').calls

@@ -40,6 +40,8 @@ VALUES = [
     ('"text": ""', {"text": ""}),
     ('"text": “a b”', {"text": "a b"}),
     ('"text": `a b`', {"text": "a b"}),
+    ('“text”: "a", “n”: 1', {"text": "a", "n": 1}),
+    ('"text": "a "b", “c”: d", "n": 1', {"text": 'a "b", “c”: d', "n": 1}),
     ('"text": "a", // why\n "n": 1', {"text": "a", "n": 1}),
     ('"text": "a" // why\n, "n": 1', {"text": "a", "n": 1}),
     ('"text": "a", # why\n "n": 1 # because\n', {"text": "a", "n": 1}),
@@ -135,3 +137,35 @@ def test_signs_of_comments_inside_strings_are_text(value: str) -> None:
     (call,) = toolglot.read(text, [tool]).calls
     assert json.loads(call.arguments) == arguments
     assert call.repairs == ()
+
+
+ENDLESS = [
+    "<|tool_calls_section_begin|><|tool_call_begin|>functions.note:0<|tool_call_argument_begin|>{0}<|tool_call_end|>"
+    "<|tool_call_begin|>functions.functions_cross:1<|tool_call_argument_begin|>{1}<|tool_call_end|>"
+    "<|tool_calls_section_end|>",
+    "<|tool_calls_section_begin|><|tool_call_begin|>functions.note:0<|tool_call_argument_begin|>{0}"
+    "<|tool_call_begin|>functions.functions_cross:1<|tool_call_argument_begin|>{1}<|tool_call_end|>"
+    "<|tool_calls_section_end|>",
+    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>note<｜tool▁sep｜>{0}<｜tool▁call▁end｜><｜tool▁call▁begin｜>"
+    "functions_cross<｜tool▁sep｜>{1}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+    "[TOOL_CALLS]note[ARGS]{0}[TOOL_CALLS]functions_cross[ARGS]{1}",
+]
+
+
+@in_one_test("written", ['{"n": 2, "text": "a"', '{"text": "a", "n": 2'])
+@in_one_test("frame", ENDLESS)
+def test_object_without_its_bracket_ends_with_the_call(frame: str, written: str) -> None:
+    text = frame.replace("{0}", written).replace("{1}", '{"x": "b"}')
+    whole = read_events([text], tools=TOOLS)
+    assert read_events(list(text), tools=TOOLS) == whole
+    reading = collect(whole)
+    assert [(call.name, json.loads(call.arguments)) for call in reading.calls] == [
+        ("note", {"text": "a", "n": 2}),
+        ("functions_cross", {"x": "b"}),
+    ]
+    assert reading.text == ""
+
+
+def test_text_ends_before_the_header_of_the_next_call() -> None:
+    reading = collect(read_events(['>>>note\n{"text": "a"\n>>>functions_cross\n{"x": "b"}'], tools=TOOLS))
+    assert [call.arguments for call in reading.calls] == ['{"text":"a"}', '{"x":"b"}']

@@ -185,6 +185,8 @@ SLOTS: dict[str, Node] = {
     ),
     "constraint": optional(sequence(literal("<|constrain|>"), chars(r"[\w ]", 0, 20))),
     "tick": chars("[`\"'\\[\\]]", 0, 1),
+    # stray characters between two marks
+    "stray": chars(r"[^\w\s<]", 1, 2),
     "junk": chars("[\"'=:]", 0, 2),
     "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
     "gap": chars("[▁_ ]", 1, 1),
@@ -199,6 +201,7 @@ SLOTS: dict[str, Node] = {
     "before_object": Node(r"(?=\s*\{)", r"\s*\Z"),
     "before_quoted": Node(r"(?=\s*\{\s*[\"'}])", r"\s*(?:\{\s*)?\Z"),
     "before_json": Node(r"(?=\s*[\[{])", r"\s*\Z"),
+    "before_no_json": Node(r"(?=\s*(?:[^\s\[{]|\Z))", r"\s*\Z"),
     "before_text": Node(r"(?=\s*[^\s<])", r"\s*\Z"),
     "before_mark": Node(r"(?=\s*[<\[{])", r"\s*\Z"),
     "before_end": Node(r"(?=[ \t\r]*(?:[\n<]|\Z))", r"[ \t\r]*\Z"),

@@ -16,13 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from toolglot.core.events import (
-    CallEnded,
-    CallRejected,
-    CallStarted,
-    Defect,
-    Reason,
-)
+from toolglot.core.events import CallEnded, CallRejected, CallStarted, Defect, Reason
 from toolglot.core.options import Options
 from toolglot.core.provenance import NO_QUOTATIONS, QuotationCheck, Quotations
 from toolglot.core.schema.aliases import RENAMED, choose_aliases
@@ -105,6 +99,9 @@ class CallBlock:
     """The end of a call in which the client finds an argument missing, and the arguments it finds."""
     body_end: int = 0
     """End of the last call that was read as a whole."""
+    list_start: int | None = None
+    """How many calls precede the list that is being read, in ordinary text; its calls count only together."""
+    held_by_list: bool = False
 
     def begin(self, written: str, start: int | None = None) -> PartialCall | None:
         """Begin a call to the tool named in the text; None if that cannot be a call here."""
@@ -120,6 +117,8 @@ class CallBlock:
             first = self.calls[-1].end
         else:
             first, self.held = self.start, self.must_wait() or self.alone
+        if self.list_start is not None and not self.held:
+            self.held = self.held_by_list = True
         name = tool.name if tool else plain_name(written)
         self.open_call = self.last_call = call = PartialCall(
             self, name, first, self.dialect, tool=tool, repairs=dict.fromkeys(self.repairs)
@@ -140,6 +139,26 @@ class CallBlock:
         self.held = self.held or (self.alone and not self.has_started)
         return self.alone
 
+    def begin_list(self) -> None:
+        """Begin a list of calls; in ordinary text, nothing of it is emitted before all of it is read."""
+        if not self.marked and self.list_start is None and not self.has_started:
+            self.list_start = len(self.calls) + (self.open_call is not None)
+
+    def end_list(self, taken: bool) -> bool:
+        """End the list, if there is one: whether it was read and all its calls are complete; otherwise none counts."""
+        start, self.list_start = self.list_start, None
+        if start is None:
+            return taken
+        taken = taken and self.is_complete
+        if not taken and len(self.calls) >= start:
+            del self.calls[start:]
+            self.open_call = None
+        if self.held_by_list:
+            self.held_by_list, self.held = False, self.alone
+        if taken and not self.held:
+            self.accept()
+        return taken
+
     def _offer(self, written: str) -> str:
         nearest = self.tools.suggest_name(written)
         names = ", ".join(self.tools.names[:20]) or "no tool at all"
@@ -156,6 +175,7 @@ class CallBlock:
         if call is None:
             return
         self.open_call = None
+        call.reject_suspects()
         self.source.limit(None)
         call.end = self.source.here if end is None else end
         self.calls.append(call)
@@ -232,7 +252,7 @@ class CallBlock:
         return not self.is_text or not self.calls or self.calls[-1].is_line
 
     def accept(self, note: str = "", alone: bool = False) -> None:
-        """Emit all held calls; ``alone``: the answer contains nothing else."""
+        """Emit all held calls that are closed; ``alone``: the answer contains nothing else."""
         self.held = self.undecided = False
         for call in self.calls:
             if note:
@@ -392,7 +412,7 @@ class PartialCall(StreamedArguments):
 
     @property
     def is_sound(self) -> bool:
-        return not self.is_truncated and not self.defects
+        return not (self.is_truncated or self.defects or self.suspects.keys() - self.keys)
 
     def close(self, alone: bool = False) -> None:
         """Finish the call: deliver it, report it, or return it as text. ``alone``: the answer contains nothing else."""

@@ -46,6 +46,8 @@ class StreamedArguments(ABC):
     pending: list[str] = field(default_factory=list)
     aliases: list[Alias] = field(default_factory=list)
     """Aliases of arguments; resolved at the end of the call."""
+    suspects: dict[str, str] = field(default_factory=dict)
+    """Declared arguments whose damaged keys may be text in a value, and what holds this value."""
     write: Callable[[str], None] = field(init=False)
     """Receives JSON text of the arguments: buffers it, or emits it once the call is live."""
 
@@ -58,6 +60,19 @@ class StreamedArguments(ABC):
 
     def add_defect(self, reason: Reason, where: str, found: str, expected: str) -> None:
         self.defects.append(Defect(reason=reason, where=where, found=found, expected=expected))
+
+    def suspect(self, holder: str, *keys: str) -> None:
+        """Note arguments that a value may have swallowed; they count if the call lacks them to its end."""
+        lacking = (key for key in keys if self.declares(key) and key not in self.keys)
+        self.suspects.update(dict.fromkeys(lacking, holder))
+
+    def reject_suspects(self) -> None:
+        """Add a defect for every argument that a value seems to have swallowed."""
+        for key, holder in self.suspects.items():
+            if key not in self.keys:
+                found, expected = f"the beginning of {key} in the value", f"{key} as a parameter, or no such mark"
+                self.add_defect(Reason.MALFORMED, holder, found, expected)
+        self.suspects.clear()
 
     def parameter_type(self, key: str) -> SchemaType:
         if self.tool is None:

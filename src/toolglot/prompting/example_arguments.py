@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -59,6 +60,47 @@ _DEEPEST = 4
 def make_example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Example values for all parameters of a tool, in the order of the schema."""
     return _members(schema, schema, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredArguments:
+    """Makes values for required parameters only: a model copies optional ones that it sees filled in.
+
+    Attributes: ``number`` selects among the values, so that another number gives other ones; ``make_scalar`` makes
+    the text or number of a key and a type.
+    """
+
+    root: Mapping[str, Any]
+    number: int
+    make_scalar: Callable[[str, str, int], Any]
+
+    def make(self) -> dict[str, Any]:
+        """The arguments of a tool whose parameters are ``root``."""
+        return self._members(self.root, 0)
+
+    def _members(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        required = schema.get("required") if depth < _DEEPEST else ()
+        names = required if isinstance(required, (list, tuple)) else ()
+        inner = properties_of(schema, self.root)
+        return {key: self._value(key, value, depth) for key, value in inner.items() if key in names}
+
+    def _value(self, key: str, schema: Mapping[str, Any], depth: int) -> Any:
+        if "const" in schema:
+            return schema["const"]
+        options = schema.get("enum")
+        if isinstance(options, (list, tuple)) and options:
+            return options[self.number % len(options)]
+        match kind := type_of(schema):
+            case "object":
+                return self._members(schema, depth + 1)
+            case "array":
+                items = resolve_schema(schema.get("items"), self.root)
+                return [self._value(key.removesuffix("s"), items, depth + 1)] if depth < _DEEPEST else []
+            case "boolean":
+                return self.number % 2 == 0
+            case "null":
+                return None
+        return self.make_scalar(key, kind, self.number)
 
 
 def properties_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

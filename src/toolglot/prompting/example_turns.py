@@ -10,7 +10,7 @@ Files and values are nonsense, so that they fit no real task.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -21,8 +21,8 @@ from toolglot.clients.file_tools import FileTool, find_file_tools
 from toolglot.core.conversation import Conversation, Message, Text, Tool
 from toolglot.prompting.call_writer import write_calls
 from toolglot.prompting.conversation import PromptedConversation, render_as_text, write_result
-from toolglot.prompting.example_arguments import type_of
-from toolglot.prompting.few_shot import required_properties, write_request
+from toolglot.prompting.example_arguments import RequiredArguments
+from toolglot.prompting.few_shot import write_request
 
 FOLDER: Final = "/zq/"
 """Stands before the names of files where the tools ask for absolute paths."""
@@ -114,29 +114,15 @@ def _show_calls(tools: Sequence[Tool], dialect: str) -> tuple[str, str]:
 
 def _make_values(tool: Tool, number: int) -> dict[str, Any]:
     """Values for the required parameters of a tool; other ones for another number."""
-    return {key: _make_value(schema, number) for key, schema in required_properties(tool.parameters).items()}
+    return RequiredArguments(tool.parameters, number, _make_scalar).make()
 
 
-def _make_value(schema: Mapping[str, Any], number: int) -> Any:
-    if "const" in schema:
-        return schema["const"]
-    options = schema.get("enum")
-    if isinstance(options, (list, tuple)) and options:
-        return options[number % len(options)]
-    match type_of(schema):
-        case "object":
-            return {key: _make_value(inner, number) for key, inner in required_properties(schema).items()}
-        case "array":
-            items = schema.get("items")
-            return [_make_value(items if isinstance(items, Mapping) else {}, number)]
+def _make_scalar(key: str, kind: str, number: int) -> Any:
+    match kind:
         case "integer":
             return 11 + number
         case "number":
             return 1.5 + number
-        case "boolean":
-            return number % 2 == 0
-        case "null":
-            return None
     return f"Zq{number + 1}"
 
 

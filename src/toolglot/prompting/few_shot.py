@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolChoice
 from toolglot.prompting.conversation import PromptedConversation, list_offered_tools, render_as_text, write_call
-from toolglot.prompting.example_arguments import properties_of, type_of
+from toolglot.prompting.example_arguments import RequiredArguments, properties_of
 from toolglot.prompting.grammar.gbnf import build_grammar
 from toolglot.prompting.output_format import add_output_format
 
@@ -136,20 +136,13 @@ def _write_examples(tools: Sequence[Tool], dialect: str, small_talk: Sequence[tu
         for question, answer in small_talk[number : number + 1]:
             yield from _turn(question, answer)
         for tool in tools[:MOST_EXAMPLES]:
-            values = {key: _value(key, schema, number) for key, schema in required_properties(tool.parameters).items()}
+            values = RequiredArguments(tool.parameters, number, _make_scalar).make()
             yield from _turn(write_request(tool, values), write_call(dialect, tool.name, json.dumps(values), tools))
 
 
 def _turn(question: str, answer: str) -> Iterator[Message]:
     yield Message("user", (Text(question),))
     yield Message("assistant", (Text(answer),))
-
-
-def required_properties(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Only the required properties: the model copies optional ones that it sees filled in."""
-    required = schema.get("required")
-    names = required if isinstance(required, (list, tuple)) else ()
-    return {key: inner for key, inner in properties_of(schema, schema).items() if key in names}
 
 
 def write_request(tool: Tool, values: Mapping[str, Any]) -> str:
@@ -164,26 +157,9 @@ def _purpose(tool: Tool) -> str:
     return sentence[0].rstrip(".:; ") if sentence else tool.name.replace("_", " ")
 
 
-def _value(key: str, schema: Mapping[str, Any], number: int) -> Any:
+def _make_scalar(key: str, kind: str, number: int) -> Any:
     """A plausible value, a different one in each round."""
-    if "const" in schema:
-        return schema["const"]
-    options = schema.get("enum")
-    if isinstance(options, (list, tuple)) and options:
-        return options[number % len(options)]
-    match type_of(schema):
-        case "object":
-            return {name: _value(name, inner, number) for name, inner in required_properties(schema).items()}
-        case "array":
-            items = schema.get("items")
-            return [_value(key.removesuffix("s"), items, number)] if isinstance(items, Mapping) else []
-        case "integer" | "number":
-            return _NUMBERS[number % len(_NUMBERS)]
-        case "boolean":
-            return number % 2 == 0
-        case "null":
-            return None
-    return _text(key)[number % EXAMPLES_PER_TOOL]
+    return _NUMBERS[number % len(_NUMBERS)] if kind in ("integer", "number") else _text(key)[number % EXAMPLES_PER_TOOL]
 
 
 def _text(key: str) -> tuple[str, str]:

@@ -229,8 +229,12 @@ class DialectIndex:
 
     @cached_property
     def leftovers(self) -> MarkChoice:
-        """What may follow a call and is dropped: closing marks without an opener, ends of turns."""
+        """What may follow a call and is dropped: closing marks without an opener, ends of turns.
+
+        A closing mark of one dialect that opens calls in another is none before a call.
+        """
         found: dict[str, None] = {}
+        openers = {opener for wrap in self.wraps.entries for opener in wrap.open}
         for dialect in self.dialects:
             for close in (
                 *dialect.turns,
@@ -239,7 +243,7 @@ class DialectIndex:
                 *(c for wrap in dialect.wrap for c in wrap.close),
             ):
                 if len(close.strip()) > 1 and "{key}" not in close and close[0] not in "`＜":
-                    found[close] = None
+                    found[f"{close}{{before_no_json}}" if close in openers else close] = None
         return MarkChoice([tuple(found)])
 
     @cached_property

@@ -22,6 +22,7 @@ _STOPS = re.compile(r"[<\]]")
 def read_sections(value: RawValue) -> Steps[str | None]:
     """The text of the sections that are the whole value; None, with nothing consumed, if they are not."""
     source = value.reader.block.source
+    value.reader.begins_section = False
     gap = 0 if value.marks.trim is Trim.NONE else (yield from source.find_nonblank())
     if (yield from source.look(_OPEN, gap)) is None:
         return None
@@ -29,6 +30,7 @@ def read_sections(value: RawValue) -> Steps[str | None]:
     source.pos += gap
     yield from source.match(_OPEN)
     text = yield from _read(value)
+    value.reader.begins_section = text is None
     source.end_lookahead(start if text is None else source.here)
     return text
 
@@ -49,7 +51,8 @@ def _read(value: RawValue) -> Steps[str | None]:
                 source.pos += 12
                 nested -= 1
                 continue
-            size = yield from _find_end(value, (yield from source.find_nonblank(3)))
+            gap = yield from source.find_nonblank(3)
+            size = (yield from _find_end(value, gap)) or (yield from _find_call_end(value, gap))
             if size:
                 source.pos += size
                 return "".join(pieces) if nested <= 0 else None
@@ -87,3 +90,18 @@ def _find_end(value: RawValue, ahead: int) -> Steps[int]:
         return 0
     size = found.end() - value.reader.block.source.pos
     return size if (yield from value.structure_follows(size)) else 0
+
+
+def _find_call_end(value: RawValue, ahead: int) -> Steps[int]:
+    """The distance to the mark that closes the call, if it is ``ahead`` characters from here and the value has none."""
+    reader = value.reader
+    found = yield from reader.block.source.look(reader.closer, ahead)
+    if found is None:
+        return 0
+    behind = found.end() - reader.block.source.pos
+    if not (yield from value.call_is_over(behind, False)):
+        return 0
+    if (yield from reader.closes_later(value.parameter, value.key, behind)):
+        return 0
+    reader.call.repair("missing_parameter_closer")
+    return ahead

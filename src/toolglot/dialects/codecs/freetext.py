@@ -10,12 +10,16 @@ from functools import lru_cache
 from toolglot.core.lenient_json import Value
 from toolglot.core.schema.toolset import coerce_text
 from toolglot.dialects.codecs.buffered_values import collect_up_to
+from toolglot.dialects.codecs.header_names import read_recipient
 from toolglot.dialects.partial_call import CallBlock
 from toolglot.dialects.patterns import Mark, MarkChoice, Match, mark
 from toolglot.dialects.scanner import Steps
 from toolglot.dialects.spec import CallSyntax
 
 _NOTHING = Mark(*(f"{word}{{before_break}}" for word in ("None", "none", "null", "N/A", "n/a")), named=False)
+
+BEFORE_STRUCTURE = re.compile(r"[^\w\s(]{1,3}\s*(?:\{\s*[\"']|<\w)")
+"""Stray characters before arguments in a notation of their own: all of it together is no text that was meant."""
 
 
 @lru_cache(maxsize=16)
@@ -43,6 +47,8 @@ class FreeText:
         if not tool.required and (yield from source.match(_NOTHING)) is not None:
             return block.begin(found["name"], start) is not None
         key = tool.sole_text_parameter
+        if BEFORE_STRUCTURE.match((yield from source.peek(16))):
+            return False
         call = block.begin(found["name"], start) if key else None
         if call is None or key is None:
             return False
@@ -102,10 +108,11 @@ class Enclosed:
         source = block.source
         start = source.here
         source.pos = found.end()
-        tool = block.tools.find(found["name"]) if self.kind.search(found[0]) else None
+        name = read_recipient(found)
+        tool = block.tools.find(name) if self.kind.search(found[0]) else None
         key = tool.sole_text_parameter if tool is not None else None
         text = (yield from collect_up_to(source, mark((self.close,)), other="<|")) if key else None
-        call = block.begin(found["name"], start) if text is not None else None
+        call = block.begin(name, start) if text is not None else None
         if call is None or key is None or text is None:
             return False
         call.repair("free_text_argument")

@@ -26,7 +26,8 @@ from toolglot.dialects.codecs.json_envelope_keys import (
     RESULT_KEYS,
     SOLE_NAME_KEYS,
 )
-from toolglot.dialects.codecs.object_members import COMMENT_HEADS, ObjectMembers, is_cut_in_key, skip_comment
+from toolglot.dialects.codecs.member_keys import is_cut_in_key
+from toolglot.dialects.codecs.object_members import COMMENT_HEADS, ObjectMembers, skip_comment
 from toolglot.dialects.codecs.object_members import OBJECT as JSON_OBJECT
 from toolglot.dialects.codecs.sample_templates import write_by_sample
 from toolglot.dialects.partial_call import CallBlock, PartialCall
@@ -37,6 +38,7 @@ from toolglot.dialects.spec import CallSyntax, Position
 _ELEMENTS = ("{", '"', "'", "[")
 _PUNCTUATION = ("}", ",")
 _NAME_QUOTES = ('"', "'", "“")
+_NO_ARGUMENTS = ("", "null", "None", '""', "''")
 _ARGUMENT_HEADS = ("{", *_NAME_QUOTES)
 _NAME = Mark('" {name_id} "', "' {name_id} '", '"{quoted}"', "“{name_id}”")
 _SLIPPED_NAME = Mark('"name="{name_id}"', '"name: "{name_id}"')
@@ -88,13 +90,15 @@ class JsonEnvelope:
     def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
         source = block.source
         source.pos = found.end() - 1
-        return self._list(block) if source.text[source.pos] == "[" else self._object(block)
+        taken = yield from (self._list(block) if source.text[source.pos] == "[" else self._object(block))
+        return block.end_list(taken)
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         return write_by_sample(sample, name, arguments)
 
     def _list(self, block: CallBlock, offered: bool = False) -> Steps[bool]:
         source, calls = block.source, 0
+        block.begin_list()
         source.pos += 1
         end = source.here
         while True:
@@ -102,34 +106,34 @@ class JsonEnvelope:
             if head in _ELEMENTS:
                 here, before = source.here, block.open_call
                 if not (yield from (self._object(block, offered) if head == "{" else self._pair(block))):
-                    if not calls or block.alone:
+                    if not calls or not block.marked:
                         return False
                     block.discard_after(before)
                     if not (yield from self._reject_element(block, here, end)):
                         return True
                 calls += 1
                 end = source.here
-            elif head == ",":
+            elif head in _PUNCTUATION:
                 source.pos += 1
             elif head == "]":
                 source.pos += 1
                 return calls > 0
-            else:
-                if calls and head and block.open_call is not None:
-                    source.rewind(end)
-                    block.open_call.repair("missing_bracket")
-                return calls > 0
+            elif not (head in COMMENT_HEADS and (yield from skip_comment(source))):
+                return calls > 0 and (yield from self._end_list(block, head, end))
+
+    def _end_list(self, block: CallBlock, head: str, end: int) -> Steps[bool]:
+        """End a list without its bracket behind the last call; in ordinary text nothing else may follow."""
+        over = block.marked or (yield from self._is_over(block, head))
+        if head and block.open_call is not None:
+            block.source.rewind(end)
+            block.open_call.repair("missing_bracket")
+        return over
 
     def _reject_element(self, block: CallBlock, here: int, end: int) -> Steps[bool]:
-        """Reject an element that begins ``here`` and is no call, in a list of calls; in ordinary text it is text.
-
-        Returns whether the list goes on. ``end`` is where the last call ended.
-        """
-        source = block.source
-        source.rewind(here)
-        whole = block.marked and (yield from collect_value(source, ",]", block.closing)) is not None
-        if not whole or block.begin("", here) is None:
-            source.rewind(end)
+        """Reject an element that begins ``here`` and is no call; whether the list goes on behind it."""
+        block.source.rewind(here)
+        if (yield from collect_value(block.source, ",]", block.closing)) is None or block.begin("", here) is None:
+            block.source.rewind(end)
             return False
         return True
 
@@ -153,7 +157,7 @@ class JsonEnvelope:
             else:
                 taken = yield from self._after_name(block, state, call, key, head)
             if not taken:
-                return state.calls > 0 and not block.alone
+                return state.calls > 0 and block.marked
             if state.call is not None and state.call.is_truncated:
                 return True
 
@@ -183,7 +187,7 @@ class JsonEnvelope:
             if key is not None:
                 return key
             if state.call is not None or not (yield from self._merged_name(block, state, here)):
-                return self._broken(block, state, head)
+                return (yield from self._broken(block, state, head))
 
     def _is_over(self, block: CallBlock, head: str) -> Steps[bool]:
         """Whether the text, or the mark around the call, ends before the object does."""
@@ -279,7 +283,7 @@ class JsonEnvelope:
         return at_once(True)
 
     def _arguments(self, block: CallBlock, state: _EnvelopeState, key: str) -> Steps[bool]:
-        text = yield from self._collect(block)
+        text = yield from collect_value(block.source, ",}", block.closing)
         if text is None:
             return self._cut(state)
         parsed = parse_object(only_element(text))
@@ -305,16 +309,15 @@ class JsonEnvelope:
 
     def _handle_non_object(self, block: CallBlock, state: _EnvelopeState, key: str, text: str) -> bool:
         """Handle arguments that are no object: none at all, or one argument of that name."""
-        value = try_value(text)
-        if value is None or value == "":
-            state.has_arguments = text.strip() in ("null", '""', "''")
-            return True
-        call = state.call
-        if call is None or call.declares(key):
+        value, call = try_value(text), state.call
+        if text.strip() in _NO_ARGUMENTS:
+            state.has_arguments = bool(text.strip())
+        elif value is not None and (call is None or call.declares(key)):
             state.kept[key] = value
-            return True
-        call.add_defect(Reason.INVALID_VALUE, key, text[:80], "an object with the arguments by name")
-        return block.marked
+        elif call is not None:
+            call.add_defect(Reason.INVALID_VALUE, key, text[:80], "an object with the arguments by name")
+            return block.marked
+        return call is not None or value is not None or text.strip() in _NO_ARGUMENTS
 
     def _argument(self, block: CallBlock, call: PartialCall, key: str) -> Steps[bool]:
         """Read an argument next to the name."""
@@ -347,7 +350,7 @@ class JsonEnvelope:
 
     def _take_encoded(self, block: CallBlock, call: PartialCall) -> Steps[bool]:
         """Read such arguments encoded as a string."""
-        text = yield from self._collect(block)
+        text = yield from collect_value(block.source, ",}", block.closing)
         parsed = parse_object(text) if text is not None else None
         if parsed is None or "double_encoded" not in parsed.repairs:
             return False
@@ -373,9 +376,10 @@ class JsonEnvelope:
 
     def _keep_member(self, block: CallBlock, state: _EnvelopeState, key: str) -> Steps[bool]:
         """Keep any other member: it may be an argument when the name is known."""
-        if not block.marked and key not in LEADING_KEYS and not self._may_be_next_to_name(state, key):
+        beside_calls = state.calls and not block.alone and key not in RESULT_KEYS
+        if not (block.marked or key in LEADING_KEYS or beside_calls or self._may_be_next_to_name(state, key)):
             return False
-        text = yield from self._collect(block)
+        text = yield from collect_value(block.source, ",}", block.closing)
         if text is None:
             return self._cut(state)
         state.kept[key] = try_value(text)
@@ -395,17 +399,12 @@ class JsonEnvelope:
             call.add_defect(Reason.MALFORMED, "call", f'the key "{key}"', "the call alone")
         return True
 
-    def _collect(self, block: CallBlock) -> Steps[str | None]:
-        return collect_value(block.source, ",}", block.closing)
-
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def _cut(self, state: _EnvelopeState) -> bool:
-        if state.call is None:
-            return False
-        if not state.has_arguments:
+        if state.call is not None and not state.has_arguments:
             state.call.truncate()
-        return state.has_arguments
+        return state.call is not None and state.has_arguments
 
     def _end_early(self, block: CallBlock, state: _EnvelopeState, head: str) -> bool:
         """End an object that is unfinished at the end of the text or of the wrapper."""
@@ -420,9 +419,9 @@ class JsonEnvelope:
         call.repair("missing_bracket")
         return self._finish(block, state)
 
-    def _broken(self, block: CallBlock, state: _EnvelopeState, head: str) -> bool:
+    def _broken(self, block: CallBlock, state: _EnvelopeState, head: str) -> Steps[bool]:
         call = state.call
-        if is_cut_in_key(block.source):
+        if (yield from is_cut_in_key(block.source)):
             block.source.pos = len(block.source.text)
             return self._end_early(block, state, "")
         if call is None or (not call.live and not block.marked):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toolglot.dialects.codecs.header_names import read_recipient
 from toolglot.dialects.codecs.json_envelope import JsonEnvelope
 from toolglot.dialects.codecs.named_call import NamedCall
 from toolglot.dialects.partial_call import CallBlock
@@ -27,3 +28,6 @@ class MessageCalls(NamedCall):
         yield from source.skip_blanks()
         opener = yield from source.match(_OPENER)
         return opener is not None and (yield from JsonEnvelope().read(block, syntax, opener))
+
+    def read_name(self, found: Match) -> str:
+        return read_recipient(found)

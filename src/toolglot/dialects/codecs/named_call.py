@@ -9,9 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from toolglot.core.events import Reason
 from toolglot.core.lenient_json import JSON, Value, parse_call
 from toolglot.core.schema.toolset import coerce_text
+from toolglot.dialects.codecs.attributes import take_attributes
 from toolglot.dialects.codecs.buffered_values import collect_up_to, decode_string, parse_object
+from toolglot.dialects.codecs.header_names import read_name
 from toolglot.dialects.codecs.object_members import KEYWORDS, OBJECT, ObjectMembers
 from toolglot.dialects.codecs.sample_templates import write_by_sample
 from toolglot.dialects.codecs.streamed_strings import Collector, read_string
@@ -28,6 +31,13 @@ _FENCE = Mark("```{language}\n", "```{language} ", "json\n")
 def _close_with(closing: MarkChoice, close: tuple[str, ...]) -> MarkChoice:
     """The marks that end a call without a wrapper, its own closing mark first."""
     return MarkChoice([close, *closing.marks])
+
+
+@lru_cache(maxsize=256)
+def _end_with_call(closing: MarkChoice, syntax: CallSyntax) -> MarkChoice:
+    """The marks that end an object without its bracket: also the mark that closes the call, and the next header."""
+    headers = tuple(header for header in syntax.header if not header.startswith("{name"))
+    return MarkChoice([*closing.marks, *filter(None, (syntax.close, headers))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +61,21 @@ class NamedCall:
         if members is None:
             text = self._fenced(block, inside) if fenced else self._encoded(block) if head == '"' else at_once(None)
             return (yield from self._irregular(block, syntax, found, start, text))
-        call = block.begin(_find_name(block, found["name"]) if members is KEYWORDS else found["name"], start)
-        if call is None:
+        name = self.read_name(found)
+        call = block.begin(_find_name(block, name) if members is KEYWORDS else name, start)
+        if call is None or not take_attributes(call, found, certain=True):
             return False
         source.pos += 1
         if block.marked:
             self._begin_marked(block, syntax, call)
-        if not (yield from members.read(block, call)) or not _may_count(block, call):
+        if not (yield from self._members(block, syntax, call, members)) or not _may_count(block, call):
             return False
         if not call.is_truncated:
-            if block.marked or call.has_required:
-                call.commit()
-            yield from self._close(block, syntax, fenced)
+            yield from self._end(block, syntax, call, fenced)
         return True
+
+    def read_name(self, found: Match) -> str:
+        return read_name(found)
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         return write_by_sample(sample, name, arguments)
@@ -74,13 +86,31 @@ class NamedCall:
         if call.tool is not None:
             call.commit()
 
+    def _members(self, block: CallBlock, syntax: CallSyntax, call: PartialCall, members: ObjectMembers) -> Steps[bool]:
+        """Read the members; an object without its bracket ends with the call."""
+        closing = block.closing
+        if members is OBJECT:
+            block.closing = _end_with_call(closing, syntax)
+        taken = yield from members.read(block, call)
+        block.closing = closing
+        return taken
+
+    def _end(self, block: CallBlock, syntax: CallSyntax, call: PartialCall, fenced: bool) -> Steps[None]:
+        """End a call whose members are complete."""
+        if fenced and block.wrap_close and "missing_bracket" in call.repairs:
+            # a fence is closed behind complete JSON; what it lacks may be more than the bracket
+            call.add_defect(Reason.MALFORMED, "arguments", "no closing bracket", "a complete JSON object")
+        if block.marked or call.has_required:
+            call.commit()
+        yield from self._close(block, syntax, fenced)
+
     def _irregular(
         self, block: CallBlock, syntax: CallSyntax, found: Match, start: int, body: Steps[str | None]
     ) -> Steps[bool]:
         """Read a call without members: no arguments, arguments encoded as a string, or the tool's only text."""
         empty = bool(syntax.close) and (yield from block.source.look(mark(syntax.close))) is not None
         text = "{}" if empty else (yield from body)
-        call = block.begin(found["name"], start) if text is not None else None
+        call = block.begin(self.read_name(found), start) if text is not None else None
         if call is None or text is None or not (empty or _fill(call, text)):
             return False
         yield from self._close(block, syntax, False)

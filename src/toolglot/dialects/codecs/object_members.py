@@ -18,6 +18,14 @@ from toolglot.core.lenient_json import JSON, PYTHON, Literals, NotJsonError, par
 from toolglot.core.schema.toolset import SchemaType, coerce_value
 from toolglot.dialects.codecs.bare_values import add_set, add_unquoted, decode_key, parse_bare
 from toolglot.dialects.codecs.buffered_values import QUOTES, collect_value, decode_string, find_quote
+from toolglot.dialects.codecs.member_keys import (
+    KEY,
+    LOOSE_KEY,
+    MAX_MEMBER,
+    find_damaged_member,
+    is_cut_in_key,
+    next_key,
+)
 from toolglot.dialects.codecs.streamed_strings import Collector, Confirm, EnclosingMarks, Receiver, read_string
 from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import MORE, Mark, Match
@@ -46,20 +54,6 @@ _AROUND = (*ENVELOPES, _NAME)
 _RAW_PREFIXES = ("r", "R")
 _RAW = replace(PYTHON, unescape=str)
 """Python strings in which a backslash is only that."""
-_QUOTED_KEYS = ('"{quoted}"', "'{quoted_once}'", "“{key_plain}”", '<|"|>{key}<|"|>', "<escape>{key}<escape>")
-_KEY = Mark(*_QUOTED_KEYS, "{key_plain}")
-_LOOSE_KEY = Mark(*_QUOTED_KEYS, "{key_loose}")
-"""Keys where quotes are optional and spaces are allowed."""
-
-
-@lru_cache(maxsize=64)
-def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...], bare: str) -> Mark:
-    """What may follow a comma: the next key, or the closer (a trailing comma)."""
-    closing = "}}" if closer == "}" else closer
-    keys = [bare, *(f"{quote}{{key_plain}}{quote}" for quote in quotes), '"{quoted}"']
-    return Mark(*(f" {{comment}}{key} {sign}" for sign in assign for key in keys), f" {{comment}}{closing}")
-
-
 _COMMENT = Mark("{one_comment}", named=False)
 COMMENT_HEADS = ("/", "#")
 
@@ -73,11 +67,6 @@ def skip_comment(source: Source) -> Steps[bool]:
 def _headers(openers: tuple[str, ...], headers: tuple[str, ...]) -> Mark:
     """The beginning of a call, wrapper and header."""
     return Mark(*(f"{opener} {header}" for opener in openers for header in headers), named=False)
-
-
-def is_cut_in_key(source: Source) -> bool:
-    """Whether the text ends inside a key, or right after it."""
-    return source.at_end or (source.final and _KEY.at(source.text, source.pos, False) is MORE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +139,7 @@ class ObjectMembers:
                     return call.is_truncated
             elif call.keys or not (yield from self._unkeyed(block, call, head)):
                 key = yield from self.key(source)
-                return self._broken(call, head) if key is None else key
+                return (yield from self._broken(call, head)) if key is None else key
 
     def _pass_separator(self, source: Source, call: PartialCall) -> Steps[str]:
         source.pos += 1
@@ -206,7 +195,7 @@ class ObjectMembers:
             return False  # several texts that an operator joins
         gap = (yield from source.find_nonblank()) + 1
         if source.text[source.pos + gap - 1 : source.pos + gap] == self.separator:
-            named = _next_key(self.assign, self.closer, (), "{key_plain}")
+            named = next_key(self.assign, self.closer, (), "{key_plain}")
             if (yield from source.look(named, gap)) is None:
                 return False
         call.repair("positional_argument")
@@ -235,9 +224,9 @@ class ObjectMembers:
         call.repair("unwrapped_arguments")
         return key == _NAME or ((yield from self.read(block, call)) and not call.is_truncated)
 
-    def _broken(self, call: PartialCall, head: str) -> bool:
+    def _broken(self, call: PartialCall, head: str) -> Steps[bool]:
         source = call.block.source
-        if is_cut_in_key(source):
+        if (yield from is_cut_in_key(source)):
             source.pos = len(source.text)
             call.truncate()
             return True
@@ -259,7 +248,7 @@ class ObjectMembers:
     def key(self, source: Source) -> Steps[str | None]:
         """Consume the key here and the sign after it."""
         while (usual := self.usual_key.match(source.text, source.pos)) is None:
-            found = (_LOOSE_KEY if self.is_spaced else _KEY).at(source.text, source.pos, source.final)
+            found = (LOOSE_KEY if self.is_spaced else KEY).at(source.text, source.pos, source.final)
             if found is not MORE:
                 return None if found is None else (yield from self._odd_key(source, found))
             yield
@@ -370,7 +359,7 @@ class ObjectMembers:
         if not (uncertain or self.is_loose) and (yield from self._is_operand(source, ahead, gap, head)):
             return True  # what follows is no member, and breaks the call
         if head == self.separator:
-            return (yield from self._key_follows(source, call, gap + 1, uncertain and not marked))
+            return (yield from self._member_follows(source, call, gap + 1, uncertain and not marked))
         if head in QUOTES:
             return (yield from self._string_follows(source, call, ahead, gap, uncertain))
         if head in COMMENT_HEADS:
@@ -380,6 +369,13 @@ class ObjectMembers:
         ending = yield from source.choose(block.closing, gap)
         # between marks, the marks of another call are text
         return ending == 0 if self.is_loose else ending is not None
+
+    def _member_follows(self, source: Source, call: PartialCall, ahead: int, declared: bool) -> Steps[bool]:
+        """Whether a member follows a comma; one with a damaged key may be part of the value, or lost in it."""
+        follows = yield from self._key_follows(source, call, ahead, declared)
+        if not follows and self.literals is JSON:
+            call.suspect("arguments", find_damaged_member((yield from source.peek(ahead + MAX_MEMBER)), ahead))
+        return follows
 
     def _string_follows(self, source: Source, call: PartialCall, ahead: int, gap: int, uncertain: bool) -> Steps[bool]:
         """Whether the next string is joined to the one before it, or is a key with a missing comma.
@@ -410,7 +406,7 @@ class ObjectMembers:
     def _key_follows(self, source: Source, call: PartialCall, ahead: int, declared: bool) -> Steps[bool]:
         while declared or self.usual_key.match(source.text, source.pos + ahead) is None:
             bare = "{key_loose}" if self.is_spaced else "{key_plain}"
-            following = _next_key(self.assign, self.closer, self.literals.quotes, bare)
+            following = next_key(self.assign, self.closer, self.literals.quotes, bare)
             found = following.at(source.text, source.pos + ahead, source.final)
             if found is not MORE:
                 return found is not None and self._is_due(call, found, declared)
@@ -423,7 +419,8 @@ class ObjectMembers:
         key = found.groupdict().get("key")
         if key is None:
             return True
-        if _WORDS.search(key.strip()) and (declared or len(self.literals.quotes[0]) == 1):
+        odd = "“" in found[0] or _WORDS.search(key.strip())
+        if odd and (declared or len(self.literals.quotes[0]) == 1):
             return call.declares(key.strip())
         return not declared or call.declares(key) or call.is_open_ended
 

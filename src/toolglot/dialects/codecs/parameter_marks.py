@@ -28,6 +28,11 @@ MAX_OPENER = 80
 _DAMAGED_OPENER = re.compile(
     r"""<?[\w:|｜]{1,30}(?:\s*=\s*|\s+name\s*=\s*|>)["']?(?P<key>[\w.-]+)\b|(?P<tag>[\w.-]+)>"""
 )
+_BEHIND_CLOSER = re.compile(
+    rf"""{_DAMAGED_OPENER.pattern}|<[\w:|｜]{{1,30}}[^\w\n]{{0,4}}(?:name)?[^\w\n]{{1,4}}(?P<loose>[\w.-]+)"""
+    r"""|(?P<cut>[\w.-]+)</"""
+)
+"""The same with more damage, where a parameter is due."""
 
 EXCERPT_KEYS = frozenset(
     ("oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "inserttext", "search", "replace", "diff")
@@ -95,6 +100,12 @@ def find_damaged_key(text: str, at: int = 0) -> str:
     return (found["key"] or found["tag"]) if found is not None else ""
 
 
+def find_key_behind_closer(text: str, at: int) -> str:
+    """The key in what may be a damaged opening mark right behind a closing mark; "" if there is none."""
+    found = _BEHIND_CLOSER.match(text, at)
+    return next(filter(None, found.groups()), "") if found is not None else ""
+
+
 def fill_key(template: str, key: str) -> str:
     return template.replace("{key}", key.replace("{", "{{").replace("}", "}}"))
 
@@ -110,6 +121,8 @@ class ValueMarks:
     """Closing marks that models repeat."""
     stray_openers: Mark | None
     """Openers that such a mark may close."""
+    damaged: re.Pattern[str]
+    """A closing mark that may be damaged behind its name."""
     stops: re.Pattern[str]
     """Where a mark may begin; a comparison operator is none, and no mark begins with ``<<<<``."""
     not_plain: re.Pattern[str]
@@ -135,8 +148,16 @@ def _compile_value_marks(parameter: Parameter, key: str, trim: Trim, piece: bool
     # a quoted parameter of another dialect is counted if what closes it would close ours
     quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
     stray, stray_openers = (None, None) if piece else _stray_marks(parameter.close, key)
+    damaged = re.compile(_name_closers(parameter.close, key))
     not_plain = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED_CHARACTERS}{layout}]")
-    return ValueMarks(closer, opener, quoted, stray, stray_openers, stops, not_plain, trim)
+    return ValueMarks(closer, opener, quoted, stray, stray_openers, damaged, stops, not_plain, trim)
+
+
+def _name_closers(close: tuple[str, ...], key: str) -> str:
+    """The expression of the closing tags up to the end of their names; it matches nothing if there are none."""
+    tags = (found[1].removeprefix("{ns}") for closer in close if (found := _TAG.match(closer)) is not None)
+    names = "|".join(re.escape(key if tag == "{key}" else tag) for tag in tags if "{bar}" not in tag)
+    return rf"</(?:[\w-]+:)?(?:{names})\b" if names else "(?!)"
 
 
 def _stray_marks(close: tuple[str, ...], key: str) -> tuple[Mark | None, Mark | None]:

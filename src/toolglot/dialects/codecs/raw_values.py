@@ -21,7 +21,7 @@ from toolglot.dialects.codecs.parameter_marks import (
     MAX_OPENER,
     Parameter,
     ValueMarks,
-    find_damaged_key,
+    find_key_behind_closer,
     is_closed_by,
     read_key,
     value_marks,
@@ -42,6 +42,8 @@ _ELEMENT = Mark("<{key}>", "<{key}{attributes}>", named=False)
 _MENTIONING = ("`", '"', "'")
 _GROUP_END = Mark("</{ns}{name_group}>")
 _MAX_STRAYS = 4
+_MAX_DAMAGED = 40
+"""How far a damaged closing mark may be from the end of the value."""
 
 
 def is_mentioned(source: Source, before: str, found: Match) -> Steps[bool]:
@@ -69,7 +71,7 @@ class EnclosingCall(Protocol):
     block: CallBlock
     call: PartialCall
     closer: Mark
-    suspects: dict[str, str]
+    begins_section: bool
 
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
 
@@ -106,6 +108,8 @@ class RawValue:
     has_stray_opener: bool = False
     held: set[str] = field(default_factory=set)
     """Parameters that the call lacks and whose openers were taken for text."""
+    damaged_closer: int = -_MAX_DAMAGED
+    """Where what may be its damaged closing mark begins."""
     ends_in_layout: bool = False
     """Whether the closing mark is missing and the value ends with whitespace that may be layout."""
     line_start: bool = True
@@ -190,6 +194,8 @@ class RawValue:
                 self.refused = size
                 return False
             return (yield from self.ends_with_closer(size))
+        if self.marks.damaged.match(source.text, source.pos):
+            self.damaged_closer = source.here
         if (yield from self.ends_twice()):
             return True
         opened = yield from source.look(self.marks.opener)
@@ -233,25 +239,29 @@ class RawValue:
             return True
         if not self.depth:
             self.has_stray_closer = True
+            self.damaged_closer = source.here
             self.suspect((yield from self.find_damaged_opener(size)))
         self.refused = size
         self.depth = max(0, self.depth - 1)
         return False
 
     def suspect(self, *keys: str) -> None:
-        """Note parameters that this value may have swallowed; they count if the call lacks them to its end."""
-        call = self.reader.call
-        lacking = (key for key in keys if key != self.key and call.declares(key) and key not in call.keys)
-        self.reader.suspects.update(dict.fromkeys(lacking, self.key))
+        """Note parameters that this value may have swallowed."""
+        self.reader.call.suspect(f"argument {self.key}", *(key for key in keys if key != self.key))
 
     def find_damaged_opener(self, ahead: int) -> Steps[str]:
         """The key in what may be the rest of an opening mark, right behind a closing mark of that size or on the next
-        line; "" if there is none."""
-        source = self.reader.block.source
+        line. The opening mark of a value without its key is a defect, unless the value contains such marks."""
+        source, openers = self.reader.block.source, self.marks.stray_openers
         gap = yield from source.find_nonblank(ahead)
         if gap > ahead and "\n" not in source.text[source.pos + ahead : source.pos + gap]:
             return ""
-        return find_damaged_key((yield from source.peek(gap + MAX_OPENER)), gap)
+        text = yield from source.peek(gap + MAX_OPENER)
+        key = find_key_behind_closer(text, gap)
+        known = self.has_stray_opener or self.reader.call.declares(key)
+        if not known and openers is not None and openers.match(text, gap) is not None:
+            self.add_defect("a further value without its key")
+        return key
 
     def parses(self, goal: Goal, ahead: int, otherwise: bool = False) -> Steps[bool]:
         """Whether the rest of the call parses ``ahead`` characters from here."""
@@ -260,11 +270,12 @@ class RawValue:
     def ends_twice(self) -> Steps[bool]:
         """Whether a repeated closing mark is here, right before the one that counts; both are consumed.
 
+        Not in a value without any other text: then the mark is the value, as in a search for it.
         Not in a value that contains an opener of that name: it may close that one. Nor if it is indented more than the
         one that counts, or an empty line is between them: then it is part of a file.
         """
         marks, source = self.marks, self.reader.block.source
-        if self.has_stray_opener or marks.stray is None or marks.stray_openers is None:
+        if self.blank or self.has_stray_opener or marks.stray is None or marks.stray_openers is None:
             return False
         self.has_stray_opener = (yield from source.look(marks.stray_openers)) is not None
         ahead, margin = 0, ""
@@ -314,6 +325,10 @@ class RawValue:
         )
         if self.blank:
             self.add_defect("neither a value nor a closing mark")
+        elif self.reader.block.source.here - self.damaged_closer < _MAX_DAMAGED:
+            self.add_defect("a damaged closing mark")
+        elif self.reader.begins_section:
+            self.add_defect("a CDATA section without its end, and no closing mark")
         elif self.depth or self.held - {self.key}:
             self.add_defect("another parameter and no closing mark")
 
@@ -364,6 +379,11 @@ class RawValue:
         if found is None:
             return False
         size = len(found[0].rstrip("\n"))
+        gap = yield from source.find_nonblank(size)
+        if (
+            source.text.count("\n", source.pos + size, source.pos + gap) > 1
+        ):  # more than layout: it ends a line of a file
+            return False
         if not (yield from self.parses(Goal.UNCLOSED, size)):
             return False
         source.pos += size
@@ -396,7 +416,9 @@ class RawValue:
         if self.parameter.is_element and (yield from source.look(_ELEMENT, gap)) is not None:
             return (yield from self.parses(Goal.CONTINUED, gap, True))
         found = yield from source.look(FOREIGN_CLOSER, gap)
-        return found is not None and (yield from self.call_is_over(found.end() - source.pos, False))
+        if found is None or (self.blank and (yield from source.look(self.marks.closer, gap)) is not None):
+            return False
+        return (yield from self.call_is_over(len(found[0]) + gap, False))
 
     def call_is_over(self, ahead: int, strictly: bool) -> Steps[bool]:
         """Whether the call ends after its closing mark, and no more of the value follows.

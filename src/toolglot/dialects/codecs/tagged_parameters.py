@@ -21,6 +21,8 @@ from toolglot.dialects.codecs.attributes import read_pairs, take_attributes
 from toolglot.dialects.codecs.buffered_values import may_be_null, parse_object
 from toolglot.dialects.codecs.cdata import read_sections
 from toolglot.dialects.codecs.elements import parse_elements
+from toolglot.dialects.codecs.freetext import BEFORE_STRUCTURE
+from toolglot.dialects.codecs.header_names import read_name
 from toolglot.dialects.codecs.lookahead import Lookahead, LookaheadResult
 from toolglot.dialects.codecs.object_members import ENVELOPES, OBJECT
 from toolglot.dialects.codecs.parameter_marks import (
@@ -107,7 +109,7 @@ class TaggedParameters:
         return head in self.heads if self.heads else head != "{"
 
     def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
-        call = block.begin(found["name"], block.source.here)
+        call = block.begin(read_name(found), block.source.here)
         if call is None:
             return at_once(False)
         block.source.pos = found.end()
@@ -152,10 +154,10 @@ class _ParameterReader:
     tried: LookaheadResult = field(default_factory=LookaheadResult)
     given: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The positions of the values that were read, by key."""
-    suspects: dict[str, str] = field(default_factory=dict)
-    """Parameters whose openers are text in a value, and the parameter of this value."""
     spelling: str = ""
     """The spelling of the current parameter."""
+    begins_section: bool = False
+    """Whether the current value begins with a CDATA section and is more than that."""
 
     def read(self) -> Steps[bool]:
         constructs: tuple[Callable[[str], Steps[_Next | None]], ...] = (
@@ -180,12 +182,6 @@ class _ParameterReader:
                 outcome = self.broken(head)
             if outcome is not _Next.GO_ON:
                 break
-        for key, holder in self.suspects.items():
-            if key not in self.call.keys:
-                found = f"the beginning of {key} in the value"
-                self.call.add_defect(
-                    Reason.MALFORMED, f"argument {holder}", found, f"{key} as a parameter, or no such mark"
-                )
         return outcome is _Next.DONE
 
     # -- constructs between header and closing mark --------------------------------------------------------------------
@@ -347,7 +343,8 @@ class _ParameterReader:
         tagged = self.block.marked and self.syntax.header[0].startswith("<")
         if call.tool is None or call.keys or not tagged or head == "<" or not self.block.at_line:
             return None
-        if call.declares(find_damaged_key((yield from self.block.source.peek(MAX_OPENER)))):
+        text = yield from self.block.source.peek(MAX_OPENER)
+        if call.declares(find_damaged_key(text)) or BEFORE_STRUCTURE.match(text):
             call.commit()
             return self.broken(head)
         if not (key := call.tool.sole_text_parameter):

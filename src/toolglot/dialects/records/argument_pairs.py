@@ -37,7 +37,9 @@ PAIRS = TaggedParameters(
         Parameter("<arg_key>{key}</arg_key></arg_key> <arg_value>", VALUE_END, repair="doubled_mark"),
         Parameter("<tool_call>{key}</arg_key> <arg_value>", VALUE_END, repair="damaged_opener"),
         Parameter("<arg_key>{key} <arg_value>", VALUE_END, repair="damaged_opener"),
-        Parameter("<arg_key>{key}</arg_key>{before_text}", VALUE_END, repair="missing_value_opener"),
+        Parameter("<arg_key>{key}</arg_key> {stray} <arg_value>", VALUE_END, repair="damaged_opener"),
+        Parameter("<arg_key>{key}</arg_key> arg_value>", VALUE_END, repair="damaged_opener"),
+        Parameter("<arg_key>{key}</arg_key> {before_text}", VALUE_END, repair="missing_value_opener"),
         Parameter("<arg_key>{key_plain}=", VALUE_END, repair="damaged_opener"),
         # a key without a value
         Parameter("<arg_key{suffix}>{key}</arg_key{suffix}>", ()),

@@ -11,27 +11,37 @@ _EXAMPLES = {
         r"(?:dieses|folgendes|diesem|folgendem|im folgenden) format|(?:diese|folgende|dieser|folgender) syntax"
         r"|(?:das format|die syntax) (?:\w+ ){1,6}(?:ist|lautet)(?: (?:folgendes|folgende|so|wie folgt))?"
         r"|(?:hat|haben) (?:diese|folgende) form"
+        r"|(?:hier (?:ist|kommt)|(?:das|dies) ist) ein beispiel (?:für|eines|einer)"
+        r" (?:\w+ ){0,3}\w*(?:aufruf|anfrage|antwort)e?s?"
     ),
     "spanish": (
         r"tienen? (?:este|esta|el siguiente|la siguiente) (?:aspecto|forma|formato|sintaxis|estructura)"
         r"|(?:el formato|la sintaxis) (?:\w+ ){1,6}es(?: (?:el siguiente|la siguiente|este|esta|así))?"
         r"|(?:us[oae]|usamos|utiliz[oa]|utilice|con|en|según) (?:este|el siguiente) formato"
         r"|así se (?:ve|ven|escribe|escriben) (?:\w+ ){0,4}\w+|se (?:ve|ven|escribe|escriben) así"
+        r"|(?:aquí (?:hay|está|tienes|va)|este es) un ejemplo de"
+        r" (?:\w+ ){0,2}(?:llamada|invocación|petición|respuesta)(?: \w+){0,4}"
     ),
     "portuguese": (
         r"tem (?:este|o seguinte|esta|a seguinte) (?:aspecto|formato|forma|sintaxe)"
         r"|(?:o formato|a sintaxe) (?:\w+ ){0,6}é(?: (?:o seguinte|a seguinte|este|esta|assim))?"
+        r"|(?:aqui (?:está|vai)|eis|este é) um exemplo de (?:\w+ ){0,2}(?:chamada|requisição|resposta)(?: \w+){0,4}"
     ),
-    "french": r"(?:le format|la syntaxe) (?:\w+ ){1,6}est(?: (?:le suivant|la suivante|celui-ci|celle-ci))?",
+    "french": (
+        r"(?:le format|la syntaxe) (?:\w+ ){1,6}est(?: (?:le suivant|la suivante|celui-ci|celle-ci))?"
+        r"|(?:voici|voilà|ceci est) un exemple d(?:e |['’])(?:\w+ ){0,2}(?:appel|requête|réponse)(?: [\w'’]+){0,4}"
+    ),
     "italian": (
         r"(?:il formato|la sintassi) (?:\w+ ){0,6}è(?: (?:il seguente|la seguente|questo|questa))?"
         r"|ha (?:questo|il seguente) (?:aspetto|formato)"
+        r"|(?:ecco|questo è) un esempio di (?:\w+ ){0,2}(?:chiamata|richiesta|risposta)(?: \w+){0,4}"
     ),
     "russian": (
         r"выгляд(?:ит|ят) (?:примерно )?(?:так|следующим образом)|вот как выгляд(?:ит|ят) (?:\w+ ){0,3}\w+"
         r"|(?:такой|следующий|этот|таком|следующем|этом) (?:формат|синтаксис)е?"
         r"|(?:формат|синтаксис) (?:\w+ ){0,5}(?:такой|такая|следующий|следующая)"
         r"|(?:пишут|пишется|записывается|записываются)(?: так| следующим образом)?"
+        r"|(?:вот|это|приведу|приведём) пример (?:\w+ ){0,2}(?:вызова|запроса|ответа)(?: \w+){0,4}"
     ),
     "chinese": (
         r"(?:这种|这个|以下|如下|下面的?)(?:格式|语法|写法)|(?:可以|应该|应当|需要|要)(?:这样|如此)(?:写|书写|表示)"
