@@ -174,7 +174,8 @@ class Delivery:
 
     def check_output(self, out: list[Event]) -> list[Event]:
         """The events, up to one that makes the arguments of a call larger than allowed; there the response fails."""
-        self.has_output = self.has_output or bool(out)
+        if out:
+            self.has_output = True
         if not self.checks_output:
             return out
         sizes = self.argument_bytes

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from toolglot.core.error_guide import explain
 from toolglot.core.errors import ToolglotError
-from toolglot.core.events import Event, Failed, Finished, merge_deltas
+from toolglot.core.events import Event, Failed, Finished, TextDelta, merge_deltas
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.outcomes import make_explained_error
@@ -101,26 +101,53 @@ class TranslatedStream:
 
     def feed(self, chunk: bytes) -> bytes:
         """Convert a chunk (hot path)."""
+        if self.passthrough is not None:
+            return self.feed_passing(self.passthrough, chunk)
         decoder, direct = self.decoder, self.direct
-        fast_path, read_text = direct.fast_path if direct is not None else None, decoder.read_text
+        fast_path = None if direct is None else direct.fast_path
+        read_text = None if fast_path is None else decoder.read_text
         if fast_path is not None and read_text is not None and (text := read_text(chunk)):
             delivered = fast_path(text)
         else:
-            events = decoder.feed(chunk)
-            if len(events) >= MERGED_FROM and self.passthrough is None:
-                events = list(merge_deltas(events))
-            delivered = self.deliver_events(events)
-            for step in self.steps:
-                delivered = step.feed(delivered)
-            if self.passthrough is not None:
-                written = self.pass_through(self.passthrough, chunk, events, delivered)
-                self.over = decoder.over or self.delivery.over
-                return written
-            if direct is not None and decoder.read_text is not None:
-                direct.open_fast_path()
+            delivered = self.deliver_chunk(chunk)
         written = self.encoder.write(delivered)
         self.over = decoder.over or self.delivery.over
         return written if written.isascii() else escape_line_breaks(written)
+
+    def feed_passing(self, passthrough: Passthrough, chunk: bytes) -> bytes:
+        """Convert a chunk that may pass unchanged (hot path)."""
+        events = self.decoder.feed(chunk)
+        delivered = self.deliver_events(events)
+        for step in self.steps:
+            delivered = step.feed(delivered)
+        written = self.pass_through(passthrough, chunk, events, delivered)
+        self.over = self.decoder.over or self.delivery.over
+        return written
+
+    def deliver_chunk(self, chunk: bytes) -> list[Event]:
+        """Deliver the events of a chunk, and open the fast path for the next one."""
+        events = self.decoder.feed(chunk)
+        if len(events) >= MERGED_FROM:
+            events = list(merge_deltas(events))
+        direct = self.direct
+        if direct is None or direct.fast_path is None:
+            delivered = self.deliver_events(events)
+        else:
+            delivered = self.deliver_fast(direct, events)
+        for step in self.steps:
+            delivered = step.feed(delivered)
+        if direct is not None and self.decoder.read_text is not None:
+            direct.open_fast_path()
+        return delivered
+
+    def deliver_fast(self, delivery: CheckedDelivery, events: list[Event]) -> list[Event]:
+        """Deliver events that arrived together: on the fast path as far as it goes, the rest in the usual way."""
+        out: list[Event] = []
+        for at, event in enumerate(events):
+            if delivery.fast_path is None or type(event) is not TextDelta:
+                return out + delivery.deliver(events[at:])
+            out += delivery.fast_path(event.text)
+        return out
 
     def close(self) -> bytes:
         events = self.decoder.close()

@@ -147,7 +147,9 @@ class CheckedDelivery:
         """What the client receives for these events of the upstream (hot path)."""
         if self.input.beginning is not None or (events and type(events[-1]) in ENDS):
             return self.deliver_end([*events])
-        self.input.texts += [event.text for event in events if type(event) is TextDelta]
+        for event in events:
+            if type(event) is TextDelta:
+                self.input.texts.append(event.text)
         delivered = self.delivery.deliver(events)
         piece = delivered[0] if len(delivered) == 1 and self.nothing_waits else None
         if type(piece) is CallArguments and piece is events[0]:  # of a native call in progress
