@@ -68,8 +68,8 @@ def test_several_calls_are_delivered_where_they_are_wanted() -> None:
 
 
 def texts_of_samples() -> list[str]:
-    """Texts of all dialects, without those that begin with a mark of a channel, which is dropped."""
-    channels = ("<think", "</think", ">>>all", "<|END_THINKING|>")
+    """Texts of all dialects, without those that have a mark of a channel, which is dropped."""
+    channels = ("<think", "</think", ">>>all", "<|END_THINKING|>", "[/THINK]", "<|channel|>final")
     return [
         sample.text
         for sample in load_samples()
