@@ -30,7 +30,7 @@ from toolglot.wires.protocol import ToolAwareDecoder
 from toolglot.wires.sse import escape_line_breaks
 
 LOG = logging.getLogger("toolglot.gateway")
-MERGED_FROM = 256
+MERGED_FROM = 128
 """From so many events in one read on, adjacent deltas are merged: they are sent together anyway."""
 
 
