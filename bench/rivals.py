@@ -72,10 +72,15 @@ RIVALS: Mapping[str, Rival] = {
 
 def find_python(named: str | None) -> str:
     """A Python that the rivals run on: the one named, or one on the path. ``RuntimeError`` if there is none."""
-    found = next(filter(None, map(shutil.which, [named] if named else PYTHONS)), None)
+    on_path = filter(None, map(shutil.which, [named] if named else PYTHONS))
+    found = next(filter(_runs, on_path), None)  # a version manager has programs on the path that only print an error
     if found is None:
         raise RuntimeError(f"no Python {named or ' or '.join(PYTHONS)} is installed (--python FILE names one)")
     return found
+
+
+def _runs(python: str) -> bool:
+    return subprocess.run([python, "--version"], capture_output=True, check=False).returncode == 0
 
 
 def install(rival: Rival, folder: Path, python: str | None) -> Path:
