@@ -34,6 +34,7 @@ ROWS: dict[int, Sequence[Query]] = {
     2: (Query(CHAT, (b"anna",)), Query(NODE, (b"k", b""))),
     3: (),
     4: (),
+    5: (),
 }
 """Rows as each version had them, beside those of the versions before: literally, so that they never change."""
 

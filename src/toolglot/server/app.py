@@ -469,7 +469,7 @@ def normalize_path(path: str) -> str:
 def identify(request: Request, source: Source) -> str:
     """The request id that the client sent, or a new one."""
     given = request.headers.get(REQUEST_ID)
-    return given if given and len(given) <= 200 and given.isprintable() else f"req_{source.token()}"
+    return given if given and len(given) <= 200 and given.isprintable() else source.request_id()
 
 
 def find_key(request: Request) -> str:

@@ -59,7 +59,7 @@ async def replay(gateway: Gateway, asked: ReplayRequest) -> str:
     headers = {"user-agent": asked.agent} if asked.agent else {}
     target = f"{wire.base_path}{wire.locate(asked.model, stream=asked.stream)}".encode()
     request = Request(MemoryConnection(settings.limits.body_bytes), "POST", target, headers, "1.0")
-    request.id = f"req_{gateway.source.token()}"
+    request.id = gateway.source.request_id()
     with suppress(LookupError):  # some wires have a part of the request in the path
         _, request.path_params = gateway.router["POST", request.path]
     isolated = f"replay {request.id}".encode()

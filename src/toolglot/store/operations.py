@@ -27,7 +27,19 @@ from toolglot.store.interface import (
     SessionRow,
 )
 from toolglot.store.record_operations import ADD_TURNS, COUNTS, PackedRecord, insert_records, sum_turns
-from toolglot.store.sql import Engine, Query, Row, Steps, Value, insert, make, read_columns, select_in, select_latest
+from toolglot.store.sql import (
+    Engine,
+    Query,
+    Row,
+    Steps,
+    Value,
+    insert,
+    make,
+    read_columns,
+    select_in,
+    select_latest,
+    write_test,
+)
 
 BATCH: Final = 200
 """Rows that one transaction deletes, so that writers do not wait for long."""
@@ -48,7 +60,7 @@ SESSION: Final = SessionRow.__struct_fields__
 CHAT: Final = Chat.__struct_fields__
 NODE: Final = ChainNode.__struct_fields__
 NODES_PER_KEY: Final = 16
-"""How many nodes of one key are found, the newest first: any number of conversations begins alike."""
+"""How many nodes of one key are found, those of the newest sessions: any number of conversations begins alike."""
 KEYS_PER_QUERY: Final = 64
 NODE_KEY: Final = "key, session, coalesce(chat, ''), message"
 KEPT: Final = KeptValue.__struct_fields__
@@ -113,7 +125,7 @@ def find_sessions(owner: bytes | None, query: SessionQuery) -> Steps[SessionPage
     tests = [TROUBLED] if query.troubled else ["1 = 1"]
     if owner is not None:
         values.append(owner)
-        tests.append(f"owner = ${len(values)}")
+        tests.append(write_test("owner =", owner, len(values)))
     if query.outcome:
         values.append(query.outcome)
         tests.append(f"outcome = ${len(values)}")
@@ -176,7 +188,7 @@ def find_nodes(keys: Sequence[bytes]) -> Steps[list[FoundNode]]:
 def _write_find_nodes(keys: int) -> str:
     node = ", ".join("coalesce(nodes.chat, '')" if name == "chat" else f"nodes.{name}" for name in NODE)
     chat = ", ".join(f"chats.{name}" for name in CHAT)
-    latest = f"SELECT * FROM nodes WHERE key = {{key}} ORDER BY number DESC LIMIT {NODES_PER_KEY}"
+    latest = f"SELECT * FROM nodes WHERE key = {{key}} ORDER BY session DESC LIMIT {NODES_PER_KEY}"
     selects = (f"SELECT * FROM ({latest.format(key=f'${at}')}) AS key_{at}" for at in range(1, keys + 1))
     joined = f"({' UNION '.join(selects)}) AS nodes LEFT JOIN chats ON chats.id = nodes.chat"
     return f"SELECT nodes.number, {node}, {chat} FROM {joined}"
@@ -346,8 +358,11 @@ DELETE_VALUES: Final = """
     RETURNING key
 """
 DELETE_RECORDS: Final = """
-    DELETE FROM records WHERE id IN (SELECT id FROM records WHERE time < $1 ORDER BY time LIMIT $2) RETURNING id
+    DELETE FROM records WHERE id IN (
+        SELECT id FROM (SELECT id, time FROM records ORDER BY id LIMIT $2) AS oldest WHERE time < $1
+    ) RETURNING id
 """
+"""Ids are in the order in which requests ended. One that began long before it ended is deleted a little later."""
 DELETE_SESSIONS: Final = """
     DELETE FROM sessions WHERE id IN (
         SELECT id FROM sessions WHERE used < $1 AND NOT EXISTS (SELECT 1 FROM chats WHERE chats.session = sessions.id)
@@ -363,7 +378,7 @@ def delete_batch(sql: str, before: float) -> Steps[int]:
 
 def delete_oldest_records(size: int) -> Steps[int]:
     """Delete the oldest records, as many as hold so many bytes, but not more than ``BATCH``. Returns how many."""
-    rows = yield Query("SELECT id, size FROM records ORDER BY time LIMIT $1", (BATCH,))
+    rows = yield Query("SELECT id, size FROM records ORDER BY id LIMIT $1", (BATCH,))
     chosen: list[str] = []
     for record_id, held in rows:
         if size <= 0:

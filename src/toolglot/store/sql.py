@@ -21,6 +21,10 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 MAX_ROWS: Final = 256
 """Rows in one query; both engines limit the number of parameters."""
 
+UNINDEXED: Final = {"owner =": (b"", "length(owner) > 0"), "outcome =": ("ok", "outcome <> 'ok'")}
+"""The frequent value that the index of a column leaves out, and the condition of that index. A query for another value
+has to state the condition, or the index is not used."""
+
 PARAMETER: Final = re.compile(r"\$(\d+)")
 Value: TypeAlias = str | bytes | int | float | None
 Row: TypeAlias = Sequence[Any]
@@ -134,9 +138,15 @@ def _find_reader(columns: tuple[str, ...]) -> attrgetter[Any]:
     return attrgetter(*columns)
 
 
+def write_test(test: str, value: Value, number: int) -> str:
+    """The test with its value, which is parameter ``number``, so that the index of the column is used."""
+    frequent, condition = UNINDEXED.get(test, (value, ""))
+    return f"{test} ${number}" if value == frequent else f"{test} ${number} AND {condition}"
+
+
 def select_latest(table: str, columns: Sequence[str], filters: Mapping[str, Value], limit: int) -> Query:
     """The rows that match the filters which have a value, the largest ids first."""
-    chosen = {test: value for test, value in filters.items() if value is not None}
-    tests = " AND ".join(f"{test} ${number}" for number, test in enumerate(chosen, 1)) or "1 = 1"
-    sql = f"SELECT {', '.join(columns)} FROM {table} WHERE {tests} ORDER BY id DESC LIMIT ${len(chosen) + 1}"
-    return Query(sql, (*chosen.values(), limit))
+    given = {test: value for test, value in filters.items() if value is not None}
+    tests = " AND ".join(write_test(*chosen, number) for number, chosen in enumerate(given.items(), 1)) or "1 = 1"
+    sql = f"SELECT {', '.join(columns)} FROM {table} WHERE {tests} ORDER BY id DESC LIMIT ${len(given) + 1}"
+    return Query(sql, (*given.values(), limit))
