@@ -16,8 +16,10 @@ from support.gateway import ASK, READ, gateway, run
 from support.rows import in_one_test
 
 from toolglot import list_dialects
+from toolglot.gateway.context import Source
 from toolglot.gateway.telemetry.recorder import OWN_ID
 from toolglot.server.app import TokenSource
+from toolglot.server.http_request import make_request_id
 from toolglot.sim import Answer, ScriptedAnswer, SimOptions
 
 DIALECTS = ("hermes", "qwen3_coder", "roo_xml", "glm45", "fenced_toolcode_json")
@@ -583,6 +585,14 @@ def test_no_id_is_made_twice() -> None:
     made = [tokens.take() for _ in range(2000)]
     assert len({*made, TokenSource().take()}) == 2001
     assert all(OWN_ID.fullmatch(f"req_{token}") for token in made)
+
+
+def test_request_ids_sort_by_time() -> None:
+    times = iter((1.0, 1.5, 2e9, 2e9 + 1))
+    source = Source(lambda: next(times), TokenSource().take)
+    made = [make_request_id(source) for _ in range(4)]
+    assert made == sorted(made)
+    assert all(map(OWN_ID.fullmatch, made))
 
 
 @awaited

@@ -24,10 +24,6 @@ class Source:
     now: Callable[[], float]
     token: Callable[[], str]
 
-    def request_id(self) -> str:
-        """An id for a request. Ids sort by time, so that those of neighbouring requests are on one page of an index."""
-        return f"req_{int(self.now() * 1000):012x}{self.token()[:12]}"
-
     def uuid(self) -> str:
         """A random UUID (version 4)."""
         return str(UUID(bytes=blake2b(self.token().encode(), digest_size=16).digest(), version=4))

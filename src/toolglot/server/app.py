@@ -48,7 +48,7 @@ from toolglot.gateway.sessions.kept_values import KeptValues
 from toolglot.gateway.sessions.ttl_store import Lookup
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
 from toolglot.server.admission import Admission, make_access
-from toolglot.server.http_request import JSON_TYPE, Request, Response
+from toolglot.server.http_request import JSON_TYPE, Request, Response, make_request_id
 from toolglot.server.models import Models
 from toolglot.server.queries import Queries
 from toolglot.server.replay import replay
@@ -469,7 +469,7 @@ def normalize_path(path: str) -> str:
 def identify(request: Request, source: Source) -> str:
     """The request id that the client sent, or a new one."""
     given = request.headers.get(REQUEST_ID)
-    return given if given and len(given) <= 200 and given.isprintable() else source.request_id()
+    return given if given and len(given) <= 200 and given.isprintable() else make_request_id(source)
 
 
 def find_key(request: Request) -> str:

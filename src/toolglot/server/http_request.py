@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, unquote
 
 from toolglot.core import offload
 from toolglot.core.errors import RequestError, RequestSizeError, ToolglotError
+from toolglot.gateway.context import Source
 from toolglot.gateway.mounting import JSON_TYPE, Response
 from toolglot.server.compression import ENCODINGS, Decompressor
 
@@ -27,6 +28,11 @@ MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", 
 CONNECTION: Final = {True: "connection: keep-alive\r\n", False: "connection: close\r\n"}
 """The Connection header, by whether the connection is kept open."""
 REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
+
+
+def make_request_id(source: Source) -> str:
+    """Ids sort by time, so that the index of a store has those of neighbouring requests side by side."""
+    return f"req_{int(source.now() * 1000):012x}{source.token()[:12]}"
 
 
 class ConnectionLimits(Protocol):

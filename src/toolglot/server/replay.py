@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from toolglot.config import ModelSettings, Settings
 from toolglot.core.errors import InternalError, RequestError, ToolglotError
 from toolglot.gateway.mounting import ReplayRequest
-from toolglot.server.http_request import Request
+from toolglot.server.http_request import Request, make_request_id
 from toolglot.wires import client_wires
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ async def replay(gateway: Gateway, asked: ReplayRequest) -> str:
     headers = {"user-agent": asked.agent} if asked.agent else {}
     target = f"{wire.base_path}{wire.locate(asked.model, stream=asked.stream)}".encode()
     request = Request(MemoryConnection(settings.limits.body_bytes), "POST", target, headers, "1.0")
-    request.id = gateway.source.request_id()
+    request.id = make_request_id(gateway.source)
     with suppress(LookupError):  # some wires have a part of the request in the path
         _, request.path_params = gateway.router["POST", request.path]
     isolated = f"replay {request.id}".encode()

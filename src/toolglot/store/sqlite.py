@@ -40,6 +40,8 @@ BUSY_SECONDS: Final = 3.0
 POLL_SECONDS: Final = 0.25
 MAX_GROUP: Final = 256
 VACUUM_PAGES: Final = 2000
+WAL_PAGES: Final = 4096
+"""Pages of 4 KB in the write-ahead log before they are copied to the file: records change some pages again."""
 MINIMUM_VERSION: Final = (3, 35)
 MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
@@ -277,7 +279,8 @@ class SqliteStore(SqlStore):
             _use_wal(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute(f"PRAGMA journal_size_limit = {1 << 24}")
+            connection.execute(f"PRAGMA journal_size_limit = {WAL_PAGES << 12}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
             if not _run_steps(connection, is_current(ENGINE)):
                 connection.execute("BEGIN IMMEDIATE")
                 _run_steps(connection, migrate(ENGINE))

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -37,6 +38,7 @@ FIRST_KEYS: Final = 2
 INLINE: Final = 64
 """Requests that are named on the event loop; more, in a thread."""
 _Identity: TypeAlias = tuple[bytes, str, str, str]
+_identity: Final[Callable[[ChainNode], _Identity]] = attrgetter("key", "session", "chat", "message")
 
 
 class EndedTurn(Struct, frozen=True, kw_only=True):
@@ -170,14 +172,13 @@ class _Naming:
 
     def _put(self, node: ChainNode) -> None:
         """A node that exists gets the new answer and stays in its place."""
-        others = self.changed.get(node.key) or self.known.get(node.key, [])
+        others = self.changed.get(node.key) or self.known.get(node.key)
+        if not others:
+            self.changed[node.key] = [node]
+            return
         same = [at for at, one in enumerate(others) if _identity(one) == _identity(node)]
         at = same[0] if same else 0
         self.changed[node.key] = [*others[:at], node, *others[at + len(same) :]][:NEWEST]
-
-
-def _identity(node: ChainNode) -> _Identity:
-    return node.key, node.session, node.chat, node.message
 
 
 def make_session_id(now: float, token: str) -> str:

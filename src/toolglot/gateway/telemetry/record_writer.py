@@ -57,9 +57,9 @@ PRUNE_SECONDS: Final = 600.0
 DAY_SECONDS: Final = 86_400.0
 LOG_SECONDS: Final = 60.0
 """Seconds between two messages about dropped records."""
+TOKENS_AT_ONCE: Final = 64
 REFUSED_PER_MINUTE: Final = 120
 """How many requests without a valid key are recorded: they must not crowd out the records of clients."""
-TOKENS_AT_ONCE: Final = 64
 INLINE: Final = 16
 """Records that are encoded on the event loop; more, and all with bodies, in a thread."""
 MARGIN: Final = BODY_LENGTH
@@ -182,13 +182,19 @@ class RecordWriter:
     def _next_id(self) -> str:
         """An id that sorts by the time at which requests end, and is unique among all replicas."""
         self._last_id = max(int(self._now() * 1e6), self._last_id + 1)
-        if not self._tokens:  # one call of the system for many records
-            digits = token_hex(8 * TOKENS_AT_ONCE)
-            self._tokens = [digits[at : at + 16] for at in range(0, len(digits), 16)]
-        return f"rec_{self._last_id:014x}{self._tokens.pop()}"
+        return f"rec_{self._last_id:014x}{self._token()}"
+
+    def _token(self) -> str:
+        """Random digits; one call of the system yields many. Thread-safe."""
+        while True:
+            try:
+                return self._tokens.pop()
+            except IndexError:
+                digits = token_hex(8 * TOKENS_AT_ONCE)
+                self._tokens += [digits[at : at + 16] for at in range(0, len(digits), 16)]
 
     def _new_session_id(self) -> str:
-        return make_session_id(self._now(), token_hex(6))
+        return make_session_id(self._now(), self._token())
 
     def _choose_bodies(self, recorder: RequestRecorder, record: Record) -> Mapping[str, bytes]:
         if self._settings.bodies != BODIES_ALL and not has_problem(record) and not record.replay_of:
@@ -382,20 +388,25 @@ class RecordWriter:
         if session != record.session:
             record = msgspec.structs.replace(record, session=session)
         bodies = {kind: self._redact_body(kind, data, record, known) for kind, data in queued.bodies.items()}
+        request_id, model, client = record.request_id, record.model, record.client or record.agent
+        encoded = msgspec.json.encode(record)
+        if [secret for secret in known if secret.encode() in encoded]:
+            encoded = encode_masked(record, known)
+            request_id, model, client = (mask(text, known) for text in (request_id, model, client))
         return RecordRow(
             id=queued.id,
-            request_id=mask(record.request_id, known),
+            request_id=request_id,
             owner=queued.owner,
             session=record.session,
             time=queued.time,
             wire=record.wire,
-            model=mask(record.model, known),
+            model=model,
             upstream=record.upstream,
             status=record.status,
             outcome=record.outcome,
-            data=encode_record(record, known),
+            data=encoded,
             bodies={**bodies, **write_trace(queued.trace)},
-            client=mask(record.client or record.agent, known),
+            client=client,
             counts=None if record.replay_of else count_turn(record),
         )
 
@@ -444,11 +455,8 @@ def count_turn(record: Record) -> TurnCounts:
     )
 
 
-def encode_record(record: Record, known: Sequence[str]) -> bytes:
+def encode_masked(record: Record, known: Sequence[str]) -> bytes:
     """A record as JSON, without known secrets. They are masked in values only, so that it stays a record."""
-    encoded = msgspec.json.encode(record)
-    if not any(secret.encode() in encoded for secret in known):
-        return encoded
     fields = {name: mask_all(value, known) for name, value in msgspec.to_builtins(record).items()}
     return msgspec.json.encode({**fields, "time": record.time})
 
