@@ -87,16 +87,17 @@ async def test_changes_of_another_process_are_reported(place: Place) -> None:
     async with place.opened() as here, place.opened() as there:
         await there.save_rollout(b"before")
         async with watching(here) as seen:
-            for change in (
+            changes = (
                 there.save_rollout(b"{}"),
                 there.save_key(KeyRow(name="ci", hash="h", created=1.0)),
                 there.save_failure(FAILURE),
                 there.forget_failure(FAILURE.address, "m"),
                 there.delete_key("ci"),
-            ):
+            )
+            for number, change in enumerate(changes, 1):
                 await change
-                await until(lambda: bool(seen))
-                await asyncio.sleep(0.3)
+                while len(seen) < number:
+                    await asyncio.sleep(0.02)
             assert seen == ["rollout", "keys", "failures", "failures", "keys"]
             seen.clear()
             await there.delete_key("ci")

@@ -3,8 +3,8 @@
 Strategy. One thread writes, one reads, each with its own connection, so that nothing blocks the event loop. The
 writer puts the operations that wait into one transaction; if one of them fails, each gets a transaction of its own. In
 WAL mode reads do not wait for writes. A connection is opened on demand: after a failure, and if the file was replaced,
-the next operation opens it again. The reader also looks whether the file has changed, so that the event loop is only
-woken up if it has.
+the next operation opens it again. The reader also looks whether shared settings have changed, so that the event loop is
+only woken up if they have.
 
 Durability. What is committed survives the end of the process at any point, ``kill -9`` included. With
 ``synchronous=NORMAL`` a power failure may undo the last transactions; it never damages the file.
@@ -37,11 +37,12 @@ from toolglot.store.sql_store import SqlStore
 BUSY_SECONDS: Final = 3.0
 """How long an operation waits for the writer of another process."""
 
-POLL_SECONDS: Final = 0.25
+POLL_SECONDS: Final = 0.5
 MAX_GROUP: Final = 256
 VACUUM_PAGES: Final = 2000
 WAL_PAGES: Final = 4096
 """Pages of 4 KB in the write-ahead log before they are copied to the file: records change some pages again."""
+SELECT_VERSIONS: Final = "SELECT topic, version FROM changes"
 MINIMUM_VERSION: Final = (3, 35)
 MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
@@ -101,6 +102,8 @@ class _ConnectionThread:
         self._report: Callable[[], object] | None = None
         self._version: object = None
         """Changes when another connection changes the file; None if it is unknown."""
+        self._topics: object = None
+        """The versions of shared settings; None if they are unknown."""
         self._next_look = 0.0
         self._thread = threading.Thread(target=self._run, name=f"toolglot-store-{name}", daemon=True)
         self._thread.start()
@@ -116,8 +119,8 @@ class _ConnectionThread:
         self._thread.join()
 
     def report_changes(self, report: Callable[[], object]) -> None:
-        """Call ``report``, in the thread, a moment after the file has changed, and if it cannot be read. Takes effect
-        with the next operation."""
+        """Call ``report``, in the thread, a moment after shared settings have changed, and if the file cannot be read.
+        Takes effect with the next operation."""
         self._report = report
 
     def _run(self) -> None:
@@ -144,11 +147,15 @@ class _ConnectionThread:
         if self._report is None:
             return
         version: object = None
+        topics: object = None
         if self._connection is not None and self._file == _identify(self._path):
             with suppress(sqlite3.Error):
-                version = self._connection.execute("PRAGMA data_version").fetchone()
-        if version is None or version != self._version:
-            self._version = version
+                version, topics = self._connection.execute("PRAGMA data_version").fetchone(), self._topics
+                if version != self._version:
+                    topics = self._connection.execute(SELECT_VERSIONS).fetchall()
+        self._version = version
+        if topics is None or topics != self._topics:
+            self._topics = topics
             with suppress(RuntimeError):  # the event loop is closed
                 self._report()
         self._next_look = time.monotonic() + POLL_SECONDS
@@ -193,7 +200,7 @@ class _ConnectionThread:
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
-        self._connection = self._version = None
+        self._connection = self._version = self._topics = None
 
 
 class SqliteStore(SqlStore):
@@ -322,7 +329,7 @@ def _run_steps(connection: sqlite3.Connection, steps: Steps[Result]) -> Result:
 
 
 def _read_versions() -> Steps[dict[str, int]]:
-    return {topic: version for topic, version in (yield Query("SELECT topic, version FROM changes"))}
+    return {topic: version for topic, version in (yield Query(SELECT_VERSIONS))}
 
 
 def _give_back_pages() -> Steps[bool]:
