@@ -41,6 +41,7 @@ from toolglot.gateway.sessions.kept_reasoning import Keeping, find_turn, restore
 from toolglot.gateway.sessions.recognition import make_chat_turn
 from toolglot.prompting.conversation import PromptedConversation, render_as_text
 from toolglot.prompting.example_turns import render_with_examples
+from toolglot.prompting.feedback import list_unlisted
 from toolglot.prompting.few_shot import render_for_small_model
 from toolglot.prompting.output_format import state_output_format
 from toolglot.wires.translation import offers_calls, rename_tools
@@ -119,16 +120,18 @@ def encode_as_text(
 
 def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerDefect, step: Step) -> bytes:
     """The request that asks the model again, because its answer was defective. Where the upstream can hold the model to
-    a call of the tool that it meant, it does; an unknown tool may have been a mistake for words."""
+    a call of the tool that it meant, it does. An unknown tool may have been a mistake for words, and a value that is
+    not listed may have no counterpart."""
     unparsed = defect.kind is DefectKind.UNPARSED and exchange.route.tool_mode is NATIVE
     if (step is Step.DIALECT and exchange.xml_session is None) or unparsed:
         _change_dialect(exchange)
     route, native = exchange.route, exchange.route.tool_mode is NATIVE
-    if step is Step.ONE_TOOL and exchange.xml_session is None:
+    unlisted = any(list_unlisted(call.defects) for call in defect.rejected)
+    if step is Step.ONE_TOOL and exchange.xml_session is None and not (native and unlisted):
         conversation = _offer_one(conversation, exchange.names.get(defect.tool, defect.tool), native)
     defect = _name_as_prompted(defect, exchange.names)
     held = defect.kind in (DefectKind.REJECTED, DefectKind.INVALID) and not defect.interrupted
-    meant = defect.tool if held else ""
+    meant = defect.tool if held and not unlisted else ""
     break_character = exchange.prompted.break_character if exchange.prompted else ""
     more = make_retry_messages(defect, exchange.tools, None if native else route.dialect, break_character)
     if not native or exchange.upstream_wire.chat is not None:
