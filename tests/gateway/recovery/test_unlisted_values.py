@@ -1,4 +1,4 @@
-"""A value that the schema does not list: the model is told the listed ones, and may answer in words."""
+"""A value that the schema does not list: the feedback names the listed ones, and the model may answer in words."""
 
 from __future__ import annotations
 
