@@ -71,6 +71,15 @@ _QUESTION = re.compile(r"[?？؟]")
 _GOES_ON = re.compile(r"…|\.\.\.|[:：]")
 """Marks behind a sentence that goes on. The phrases know them as three dots."""
 _QUESTION_MARKS = ("?", "？", "؟")
+_HEADING = re.compile(
+    r"(?![^:：]*(?:\b(?:next|now|first|then|step|on it|let's|let me|siguiente|paso|ahora|manos a|próximo|passo"
+    r"|agora|mãos à"
+    r"|étape|suivante?|maintenant|m'en occupe|passons|schritt|nun|jetzt|weiter|prossimo|ora|adesso|шаг|теперь"
+    r"|далее|за дело"
+    r"|langkah|sekarang|krok|teraz|adım|şimdi|bước|bây giờ|الخطوة|نبدا|الان|कदम|शुरू|अब|ধাপ|এখন|শুরু)(?!\w)"
+    r"|下一步|接下来|现在|次|다음|이제))[^:：]*[:：]\s"
+)
+"""Words before a colon that do not lead to the next step, as a label, a title or the name of a speaker."""
 _WHY = re.compile(
     r"\b(?:why|how come|what(?:'s| is) (?:going on|wrong|happening)|warum|wieso|weshalb|pourquoi|por ?qu[eé]"
     r"|perché|почему"
@@ -157,9 +166,10 @@ class _Language:
         found = self.announcing.search(sentence)
         if found is None:
             return None
-        if self.before.search(sentence, 0, found.start("phrase")) is not None:
+        start = found.start("phrase")
+        if self.before.search(sentence, 0, start) is not None or _HEADING.fullmatch(sentence, 0, start) is not None:
             return False
-        rest = sentence if self.verb_is_last else sentence[found.start("phrase") :]
+        rest = sentence if self.verb_is_last else sentence[start:]
         if _EXPLAINED.search(rest) is not None or self.behind.search(rest) is not None:
             return False
         if len(previous) == _STEPS and all(map(self.announcing.search, previous)):

@@ -134,7 +134,11 @@ PHRASES = Phrases(
         r"|(?<!check )(?<!see )(?<!verify )(?<!determine )(?<!confirm )(?<!out )if|if (?:needed|necessary"
         r"|you (?:want|like|need|agree|prefer))|with your (?:permission|approval|consent|confirmation|ok)"
         r"|on your behalf|subject to|per your (?:approval|confirmation)|upon (?:your|approval|confirmation)"
-        r"|let me know|would have|as needed|where needed|when needed)\b"
+        r"|let me know|would have|as needed|where needed|when needed"
+        r"|but (?:i (?:can't|cannot|couldn't|could not|have no|don't|do not|lack|am not)|i'm not|there (?:is"
+        r"|are) no|no)"
+        r"|(?:reviewers?|users?|customers?|team|others|they|people|vendors?|maintainers?) (?:say|think|decide"
+        r"|prefer)s?)\b"
     ),
     addressing=(
         r"\b(?:(?:do|may|can) i|any preference|your (?:permission|approval|choice|preference)|please(?! wait| hold"
