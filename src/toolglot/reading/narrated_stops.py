@@ -79,7 +79,7 @@ _HEADING = re.compile(
     r"|langkah|sekarang|krok|teraz|adım|şimdi|bước|bây giờ|الخطوة|نبدا|الان|कदम|शुरू|अब|ধাপ|এখন|শুরু)(?!\w)"
     r"|下一步|接下来|现在|次|다음|이제))[^:：]*[:：]\s"
 )
-"""Words before a colon that do not lead to the next step, as a label, a title or the name of a speaker."""
+"""Words before a colon that do not lead to the next step, as a label, a title or a name in a dialogue."""
 _WHY = re.compile(
     r"\b(?:why|how come|what(?:'s| is) (?:going on|wrong|happening)|warum|wieso|weshalb|pourquoi|por ?qu[eé]"
     r"|perché|почему"

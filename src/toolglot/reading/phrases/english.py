@@ -78,7 +78,8 @@ PHRASES = Phrases(
     joins=r"so|so that|and|but|then|therefore|thus|hence|step \d+|step",
     announcing=(
         rf"(?:doing (?:that|this|it|so) (?:right )?now(?!\w)|let me do (?:that|this|it|so)(?!\w)"
-        rf"|(?:it's )?time to {_VERB}(?!\w)(?!.*\byou)|(?:proceeding|moving on) to (?:the|this|a|□|{_VERB})(?!\w)"
+        rf"|(?:it's )?time to {_VERB}(?!\w)(?!.*\b(?:you|your|is|was|are|takes?|will)\b)|(?:proceeding"
+        rf"|moving on) to (?:the|this|a|□|{_VERB})(?=[^,]*$)(?!\w)"
         rf"|(?:(?:one|a|just a|give me a) (?:moment|second|sec|minute)(?: please)?,? while i|give me a (?:moment"
         rf"|second"
         rf"|sec|minute) to) (?:{_ADVERB} ){{0,2}}{_VERB}(?!\w)"
@@ -134,7 +135,11 @@ PHRASES = Phrases(
         r"|(?<!check )(?<!see )(?<!verify )(?<!determine )(?<!confirm )(?<!out )if|if (?:needed|necessary"
         r"|you (?:want|like|need|agree|prefer))|with your (?:permission|approval|consent|confirmation|ok)"
         r"|on your behalf|subject to|per your (?:approval|confirmation)|upon (?:your|approval|confirmation)"
-        r"|let me know|would have|as needed|where needed|when needed"
+        r"|let me know|would have|as needed|where needed|when needed|(?:this|that|the) (?:discussion|conversation"
+        r"|topic)"
+        r"|call (?:the|this) (?:new|resulting|first|second) \w+|(?:check|verify|confirm|clarify)(?: this| that| it)?"
+        r" with (?:you|them|him|her|my|the (?:\w+ )?(?:owner|team"
+        r"|customer|user|author|maintainer|manager|vendor)s?)"
         r"|but (?:i (?:can't|cannot|couldn't|could not|have no|don't|do not|lack|am not)|i'm not|there (?:is"
         r"|are) no|no)"
         r"|(?:reviewers?|users?|customers?|team|others|they|people|vendors?|maintainers?) (?:say|think|decide"

@@ -32,7 +32,7 @@ _CLITIC = r"(?:-(?:lo|la|los|las|o|a|os|as))?"
 _VERB = (
     rf"(?:{_INFINITIVE}(?!\w)|(?:criá|procurá|renová|revisá|movê|limpá|substituí|instalá|atualizá|verificá|corrigi"
     rf"|abri|lê|removê|apagá|executá|editá|testá|adicioná|analisá|ajustá|alterá|buscá|excluí|configurá|enviá"
-    rf"|salvá)-l[oa]s?"
+    rf"|salvá)-l[oa]s?|(?!explic|avis|deix|ajud|lembr|inform|aguard|esper|mant|guard)\w+(?:á|ê|í)-l[oa]s?"
     r"|(?:começar|iniciar) (?:por|com|a|pelo|pela|lendo|listando|verificando|analisando|abrindo))"
 )
 _ADVERB = (
