@@ -136,6 +136,18 @@ def test_a_missing_number_gets_an_example_that_is_called_so() -> None:
     assert read_example(example) == ("get_weather", {"city": "Oslo", "unit": "celsius", "days": 2})
 
 
+@in_one_test("dialect", [None, "hermes"])
+def test_a_value_that_is_not_listed_need_not_be_replaced(dialect: str | None) -> None:
+    """Perhaps no listed value is what the user wants: the model may answer in words."""
+    good = hermes("get_weather", city="Oslo", unit="kelvin", days=1)
+    paragraph, _ = split(toolglot.feedback(reject(good), TOOLS, dialect))
+    assert "If no allowed value of `unit` is what the user asked for, make no call and tell the user so in words." in (
+        paragraph
+    )
+    other, _ = split(toolglot.feedback(reject(hermes("get_weather", city="Oslo", unit="celsius")), TOOLS, dialect))
+    assert "make no call" not in other
+
+
 def test_a_missing_member_is_named_by_its_path() -> None:
     call = hermes("apply_diff", path="a.py", edits=[{"old": "x", "new": "y"}, {"old": "z"}])
     paragraph, example = split(toolglot.feedback(reject(call), TOOLS))

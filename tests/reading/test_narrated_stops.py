@@ -22,7 +22,7 @@ from toolglot.reading.narrated_stops import REQUEST_SIZE, TAIL_SIZE, announces_a
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 MAIN_LANGUAGES = ("en", "zh", "es", "hi", "ar", "pt", "ru", "ja", "de", "fr")
-LANGUAGES = (*MAIN_LANGUAGES, "ko", "it", "id", "bn")
+LANGUAGES = (*MAIN_LANGUAGES, "ko", "it", "id", "bn", "tr", "vi", "pl")
 ANNOUNCEMENT = "Let me check the config."
 LINES = "print(1)\n" * 500
 
@@ -96,6 +96,9 @@ def test_ordinary_endings_are_no_announcements(kind: str) -> None:
         'Let me search for "port" in the config.',
         "I’ll check the config.",
         f"{ANNOUNCEMENT} One moment.",
+        f"Why is the port closed? {ANNOUNCEMENT}",
+        "Checking the config:",
+        "Let me read the error message:",
         f"{ANNOUNCEMENT} This should show which port is used.",
         f"```python\nprint(1)\n```\n\n{ANNOUNCEMENT}",
         f"- one\n- two\n\n{ANNOUNCEMENT}",
@@ -138,6 +141,9 @@ def test_forms_of_the_end(text: str) -> None:
         f"The model wrote “{ANNOUNCEMENT}”",
         f"Translation: {ANNOUNCEMENT}",
         f"Please send me the file. {ANNOUNCEMENT}",
+        f"Is port 80 the right one? {ANNOUNCEMENT}",
+        f"The new label is: {ANNOUNCEMENT}",
+        f"Agent: Thank you for calling. {ANNOUNCEMENT}",
         "Let me check the config?",
         "Hi Tom,\n\nthanks for your mail. I'll check the invoice.\n\nBest, Jo",
         "Subject: invoice\n\nI'll check the invoice.",

@@ -119,21 +119,27 @@ def encode_as_text(
 
 def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerDefect, step: Step) -> bytes:
     """The request that asks the model again, because its answer was defective. Where the upstream can hold the model to
-    a call of the tool that it meant, it does; an unknown tool may have been a mistake for words."""
+    a call of the tool that it meant, it does. An unknown tool may have been a mistake for words, and a value that is
+    not listed may have no counterpart."""
     unparsed = defect.kind is DefectKind.UNPARSED and exchange.route.tool_mode is NATIVE
     if (step is Step.DIALECT and exchange.xml_session is None) or unparsed:
         _change_dialect(exchange)
     route, native = exchange.route, exchange.route.tool_mode is NATIVE
-    if step is Step.ONE_TOOL and exchange.xml_session is None:
+    if step is Step.ONE_TOOL and exchange.xml_session is None and not (native and defect.needs_no_call):
         conversation = _offer_one(conversation, exchange.names.get(defect.tool, defect.tool), native)
     defect = _name_as_prompted(defect, exchange.names)
-    held = defect.kind in (DefectKind.REJECTED, DefectKind.INVALID) and not defect.interrupted
-    meant = defect.tool if held else ""
+    meant = defect.tool if _can_be_held(defect) else ""
     break_character = exchange.prompted.break_character if exchange.prompted else ""
     more = make_retry_messages(defect, exchange.tools, None if native else route.dialect, break_character)
     if not native or exchange.upstream_wire.chat is not None:
         return encode_as_text(exchange, conversation, more=more, tool=meant)
     return _encode_native_retry(exchange, _append(conversation, more), meant)
+
+
+def _can_be_held(defect: AnswerDefect) -> bool:
+    """Whether the model can be held to one call of the tool that it meant."""
+    is_wrong = defect.kind in (DefectKind.REJECTED, DefectKind.INVALID)
+    return is_wrong and not defect.interrupted and not defect.needs_no_call
 
 
 def _encode_native_retry(exchange: Exchange, conversation: Conversation, meant: str) -> bytes:
@@ -293,9 +299,10 @@ def _heal_if_broken(exchange: Exchange, conversation: Conversation) -> Conversat
     healed = _heal_messages(exchange, conversation)
     last = find_last_turn(healed.messages)
     new = [one for one in _find_annotations(exchange, healed.messages) if one.at > last]
-    if not healed.healings and not new:
+    refusal = exchange.upstream_wire.find_refusal(healed.messages)
+    if not healed.healings and not new and not refusal:
         return conversation
-    exchange.recorder.notes += healed.notes
+    exchange.recorder.notes += [*healed.notes, *filter(None, [refusal])]
     return replace(conversation, messages=annotate(healed.messages, new))
 
 

@@ -26,7 +26,7 @@ from toolglot.prompting.corrected_call import CorrectedCall, correct_arguments, 
 from toolglot.prompting.mark_escaping import choose_break_character, get_mark_escaper
 from toolglot.reading.reader import RejectedCall
 
-__all__ = ["MAX_FEEDBACK", "find_near_names", "holds_placeholder", "write_feedback"]
+__all__ = ["MAX_FEEDBACK", "find_near_names", "holds_placeholder", "list_unlisted", "write_feedback"]
 
 MAX_FEEDBACK: Final = 3000
 """Limit for the characters of a feedback; most have less than a third."""
@@ -77,6 +77,11 @@ _ALL_AGAIN_NATIVE: Final = "Make these calls again now. The arguments of {tool} 
 _ALONE: Final = "Write the call again now, complete and in the form that was described, and nothing else."
 _REPLACE: Final = "Replace each [... ...] by your own full value."
 _KEEP: Final = "Keep the values that were right."
+_NONE_FITS: Final = (
+    "If no allowed value of {keys} is what the user asked for, make no call and tell the user so in words. Otherwise: "
+)
+_LISTED: Final = "one of "
+"""How the expectation of a value that must be a listed one begins."""
 
 
 def write_feedback(
@@ -238,7 +243,7 @@ def _choose_example(described: Sequence[_Rejection]) -> tuple[str, _Rejection | 
 def _write_paragraph(described: Sequence[_Rejection], count: int, shown: _Rejection | None) -> str:
     parts = [_write_problems(described, count), *_list_tools(described)]
     if shown is not None:
-        parts += [*_explain_values(shown), _introduce(shown, count)]
+        parts += [*_explain_values(shown), _allow_words(shown) + _introduce(shown, count)]
     elif all(rejection.tool is not None and not rejection.is_fabricated for rejection in described):
         parts.append(_ALONE)
     return " ".join(parts)
@@ -285,6 +290,19 @@ def _explain_values(shown: _Rejection) -> Iterator[str]:
         yield f"The value{'s'[: len(made_up) - 1]} of {_join(made_up, ' and ')} {are}: write your own."
     if shown.salvage.arguments:
         yield _KEEP
+
+
+def list_unlisted(defects: Iterable[Defect]) -> list[str]:
+    """The arguments whose value is none of those that the schema lists. Perhaps none of them is what the user wants, so
+    the model must be free to make no call."""
+    wrong = (it for it in defects if it.reason is Reason.INVALID_VALUE and it.expected.startswith(_LISTED))
+    return list(dict.fromkeys(it.where.removeprefix(_ARGUMENT) for it in wrong if it.where.startswith(_ARGUMENT)))
+
+
+def _allow_words(shown: _Rejection) -> str:
+    """What to do if the call cannot be corrected, because the tool does not have what the user wants."""
+    keys = list_unlisted(shown.call.defects)[:_MAX_PROBLEMS]
+    return _NONE_FITS.format(keys=_join(keys, " and ")) if keys else ""
 
 
 def _is_shorter(shown: Value, given: Value) -> bool:

@@ -5,8 +5,9 @@ sentence of the last line counts. Code and quoted text are replaced by a placeho
 a block quote, a plan or a draft of a letter is no announcement. The sentence must hold a phrase of its language: an
 opening in the first person ("I'll now", "let me") and a verb of acting, at the beginning of a clause. Verbs of
 explaining, waiting or remembering are not listed. Words before the phrase (conditions, requests to the user) and behind
-it (promises for later, an explanation after a colon) can still refuse it. Whether the conversation wants action is
-decided in the same way, from the last message. Only the ends of long texts are read, so that the work is constant.
+it (promises for later, an explanation after a colon) can still refuse it, and so does a question to the user in the
+sentence before it. Whether the conversation wants action is decided in the same way, from the last message. Only the
+ends of long texts are read, so that the work is constant.
 """
 
 from __future__ import annotations
@@ -27,9 +28,12 @@ from toolglot.reading.phrases import (
     italian,
     japanese,
     korean,
+    polish,
     portuguese,
     russian,
     spanish,
+    turkish,
+    vietnamese,
 )
 from toolglot.reading.phrases.record import Phrases
 
@@ -64,7 +68,25 @@ _SENTENCE_END = re.compile(
 _EXPLAINED = re.compile(r"(?::\s|：)\s*\w")
 """Text behind a colon: what was announced has been written."""
 _QUESTION = re.compile(r"[?？؟]")
+_GOES_ON = re.compile(r"…|\.\.\.|[:：]")
+"""Marks behind a sentence that goes on. The phrases know them as three dots."""
 _QUESTION_MARKS = ("?", "？", "؟")
+_HEADING = re.compile(
+    r"(?![^:：]*(?:\b(?:next|now|first|then|step|on it|let's|let me|siguiente|paso|ahora|manos a|próximo|passo"
+    r"|agora|mãos à"
+    r"|étape|suivante?|maintenant|m'en occupe|passons|schritt|nun|jetzt|weiter|prossimo|ora|adesso|шаг|теперь"
+    r"|далее|за дело"
+    r"|langkah|sekarang|krok|teraz|adım|şimdi|bước|bây giờ|الخطوة|نبدا|الان|कदम|शुरू|अब|ধাপ|এখন|শুরু)(?!\w)"
+    r"|下一步|接下来|现在|次|다음|이제))[^:：]*[:：]\s"
+)
+"""Words before a colon that do not lead to the next step, as a label, a title or a name in a dialogue."""
+_WHY = re.compile(
+    r"\b(?:why|how come|what(?:'s| is) (?:going on|wrong|happening)|warum|wieso|weshalb|pourquoi|por ?qu[eé]"
+    r"|perché|почему"
+    r"|отчего|mengapa|kenapa|dlaczego|czemu|neden|niye|niçin|tại sao|vì sao)\b"
+    r"|为什么|为何|怎么回事|なぜ|どうして|왜|لماذا|क्यों|কেন"
+)
+"""Questions for a cause."""
 _DRAFT = re.compile(
     r",[ \t]*\n[^\n]*\Z|"
     r"^\W*(?:subject|betreff|asunto|assunto|objet|тема|件名|主题|主旨|الموضوع|विषय|제목)\s*[:：]"
@@ -83,12 +105,21 @@ _PLAN = re.compile(
 """A heading of a plan. Its steps announce nothing."""
 
 _CITED = re.compile(
-    r"(?:\b(?:reply|message|draft|e-?mail|response|comment|translations?|translated|means|quote|nachricht|entwurf|antwort"
-    r"|übersetzung|kommentar|mensaje|borrador|respuesta|traducción|mensagem|rascunho|resposta|tradução|brouillon|réponse"
-    r"|traduction|сообщение|черновик|ответ|перевод|письмо)\b|消息|草稿|回复|翻译|邮件|メッセージ|下書き|返信|翻訳|メール|رسالة|مسودة"
-    r"|ترجمة|संदेश|मसौदा|अनुवाद|메시지|초안|답장|번역)[^\n:：]{0,40}[:：]\s*[^\n]*\Z"
+    r"(?:\b(?:sentence|phrase|wording|greeting|caption|label|tweet|transcript|dialogue|satz|formulierung|frase|phrase"
+    r"|reply|message|draft|e-?mail|response|comment|translations?|translated|means|quote|nachricht|entwurf|antwort"
+    r"|übersetzung|kommentar|mensaje|borrador|respuesta|traducción|mensagem|rascunho|resposta|tradução|brouillon"
+    r"|réponse"
+    r"|traduction|сообщение|черновик|ответ|перевод|письмо)\b|消息|草稿|回复|翻译|邮件|メッセージ|下書き|返信|翻訳"
+    r"|メール|رسالة|مسودة"
+    r"|ترجمة|संदेश|मसौदा|अनुवाद|메시지|초안|답장|번역)[^\n:：]{0,40}[:：]\s*[^\s:：][^\n]*\Z"
+    r"|^\W*(?:user|agent|assistant|support|bot|customer|model|human|operator|kunde|nutzer|usuario|usuário|client"
+    r"|пользователь|用户|助手|客服|ユーザー)[:：][^\n]*\Z"
+    r"|(?:\b(?:(?:is|are|was)(?: now)?|says|reads|lautet|ist|heißt|sagt|est|dit|es|dice|é|diz|è|гласит"
+    r"|звучит)|是|为|写道|说)"
+    r"[ \t]*[:：]\s*[^\s:：][^\n.!?。！？]*[.!?。！？…]?\s*\Z",
+    re.MULTILINE,
 )
-"""The last line is a text for others or a translation."""
+"""The last line is a text for others, a translation or a turn of a dialogue."""
 
 _ADDED = re.compile(
     r"<(system-reminder|environment_details|environment_context|user_info|context|attached_files)\b.*?(?:</\1>|\Z)"
@@ -99,8 +130,8 @@ _ADDED = re.compile(
 _REQUEST = re.compile(r"[^.!?…。！？।؟\n]+(?:\.(?=\w)[^.!?…。！？।؟\n]+)*[?？؟]?")
 _CLAUSE_END = re.compile(r"[,;:，；：،؛、]\s*|\s(?:and|then|und|dann|y|e|et|puis|и|ثم)\s")
 
-_DROPPED = dict.fromkeys([*range(0x064B, 0x0653), 0x0640, 0x093C, 0x200B, 0x200C, 0x200D, 0xFE0F])
-"""Marks that writers leave out or add: Arabic vowels, the dot of Hindi letters, invisible characters."""
+_DROPPED = dict.fromkeys([*range(0x064B, 0x0653), 0x0307, 0x0640, 0x093C, 0x200B, 0x200C, 0x200D, 0xFE0F])
+"""Marks that writers leave out or add: Arabic vowels, dots of Turkish and Hindi letters, invisible characters."""
 _FOLDED = str.maketrans(
     {"’": "'", "ʼ": "'", "ё": "е", "ँ": "ं", "\u00a0": " ", "\u202f": " ", **{"أ": "ا", "إ": "ا", "آ": "ا"}}
 )
@@ -135,16 +166,21 @@ class _Language:
         found = self.announcing.search(sentence)
         if found is None:
             return None
-        if self.before.search(sentence, 0, found.start("phrase")) is not None:
+        start = found.start("phrase")
+        if self.before.search(sentence, 0, start) is not None or _HEADING.fullmatch(sentence, 0, start) is not None:
             return False
-        rest = sentence if self.verb_is_last else sentence[found.start("phrase") :]
+        rest = sentence if self.verb_is_last else sentence[start:]
         if _EXPLAINED.search(rest) is not None or self.behind.search(rest) is not None:
             return False
         if len(previous) == _STEPS and all(map(self.announcing.search, previous)):
             return False
-        return (
-            not previous or self.addressing.search(previous[-1]) is None or self.waiting.match(previous[-1]) is not None
-        )
+        return not previous or self.waiting.match(previous[-1]) is not None or not self._asks_user(previous[-1])
+
+    def _asks_user(self, sentence: str) -> bool:
+        """Whether a sentence asks the user for something. A question for a cause is the model's own."""
+        if self.addressing.search(sentence) is not None:
+            return True
+        return sentence.endswith(_QUESTION_MARKS) and _WHY.search(sentence) is None
 
     def requests(self, sentence: str) -> bool:
         """Whether a sentence of a user asks for something to be done."""
@@ -163,11 +199,12 @@ def _fold(text: str) -> str:
 
 
 _LATIN = tuple(
-    _Language(module.PHRASES) for module in (english, spanish, portuguese, german, french, italian, indonesian)
+    _Language(module.PHRASES)
+    for module in (english, spanish, portuguese, german, french, italian, indonesian, polish, turkish)
 )
 _LANGUAGES = (
     *_LATIN,
-    *(_Language(module.PHRASES) for module in (chinese, hindi, arabic, russian, japanese, korean, bengali)),
+    *(_Language(module.PHRASES) for module in (chinese, hindi, arabic, russian, japanese, korean, bengali, vietnamese)),
 )
 _OTHER_SCRIPT = re.compile(r"[^\x00-\u024f\u2000-\u2fff]")
 """A character that is neither a Latin letter nor a mark or symbol. The phrases of all other languages contain one."""
@@ -246,7 +283,7 @@ def _find_last_sentences(plain: str) -> tuple[str, list[str]]:
         if _QUESTION.search(marks) is not None:
             break
         if words and not any(language.waiting.fullmatch(words) for language in languages):
-            return words + ("..." if "…" in marks or "..." in marks else ""), sentences[-2:]
+            return words + ("..." if _GOES_ON.search(marks) is not None else ""), sentences[-2:]
     return "", []
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn, Protocol, runtime_checkable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolglot.core.conversation import Conversation, Image, Sampling, Text, Tool, ToolResult
+from toolglot.core.conversation import Conversation, Image, Message, Sampling, Text, Tool, ToolResult
 from toolglot.core.errors import InternalError, RequestError, ToolglotError, UpstreamResponseError
 from toolglot.core.events import Event, Failed
 
@@ -254,6 +254,11 @@ of it, too.
 """
 
 
+def accept_messages(messages: Sequence[Message]) -> str:
+    """The default of ``Wire.find_refusal``."""
+    return ""
+
+
 def can_enforce_format(conversation: Conversation) -> bool:
     """The default of ``Wire.enforces_format``."""
     return True
@@ -304,7 +309,8 @@ class Wire:
     field that holds the model to a grammar, a structural tag or a schema. ``format_fields``: the request fields, with
     dots that lead into objects, in which clients ask for JSON (``Sampling.json_object`` and ``json_schema``).
     ``enforces_format``: whether the upstream can hold the model to the JSON that a conversation asks for; else the
-    prompt asks for it.
+    prompt asks for it. ``find_refusal``: why upstreams refuse messages with a complete history, as a note; "" if they
+    do not. What the encoder writes of the messages must be accepted.
     """
 
     name: str
@@ -342,6 +348,7 @@ class Wire:
     output_formats: Mapping[str, OutputFormat] = field(default_factory=dict)
     format_fields: tuple[str, ...] = ()
     enforces_format: Callable[[Conversation], bool] = can_enforce_format
+    find_refusal: Callable[[Sequence[Message]], str] = accept_messages
 
 
 ERROR_NOTE = "[The tool reported an error]\n"

@@ -416,3 +416,47 @@ def test_a_broken_history_of_every_client_wire_is_written_again() -> None:
         sent = Line(wire, wire).open(json.dumps({"model": "m", **body}).encode(), False).upstream_body
         assert len(check_request(wire, sent)) == 1
         assert b"words" in sent and UNANSWERED.encode() in sent
+
+
+@in_one_test("client", ["anthropic_messages", "openai_chat"])
+def test_what_only_the_messages_wire_refuses_is_written_again(client: str) -> None:
+    """Arguments that are no object, ids of other wires, and an answer without content."""
+    used: dict[str, Any] = {"type": "tool_use", "id": "a", "name": "read", "input": {"path": "a"}}
+    returned = {"type": "tool_result", "tool_use_id": "a", "content": "words"}
+    inputs = [{**used, "input": '{"path": "a"}'}, {**used, "input": None}, {**used, "id": "functions.read:0"}]
+    for block in inputs:
+        result_block = {**returned, "tool_use_id": block["id"]}
+        answers = [{"role": "assistant", "content": [block]}, {"role": "user", "content": [result_block]}]
+        (call,) = find_calls(send_messages(client, answers))
+        assert call["input"] == ({"path": "a"} if block["input"] else {})
+        assert re.fullmatch("[a-zA-Z0-9_-]+", call["id"])
+    sent = send_messages(client, [{"role": "assistant", "content": []}, {"role": "user", "content": "again"}])
+    assert all(message["content"] for message in sent)
+    healthy = [{"role": "assistant", "content": [used]}, {"role": "user", "content": [returned]}]
+    assert send_messages("anthropic_messages", healthy)[1:] == healthy
+
+
+def send_messages(client: str, more: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What an upstream of the Messages wire gets of messages of this wire, sent by a client of another one, too."""
+    tools = [{"name": "read", "input_schema": {"type": "object"}}]
+    asked = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "go"}, *more], "tools": tools}
+    body = json.dumps(asked).encode()
+    if client != "anthropic_messages":
+        body = line_of("anthropic_messages", client).open(body, False).upstream_body
+    sent = Line(client, "anthropic_messages").open(body, False).upstream_body
+    messages: list[dict[str, Any]] = json.loads(sent)["messages"]
+    return messages
+
+
+def find_calls(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    blocks = (block for message in messages for block in message["content"] if isinstance(message["content"], list))
+    return [block for block in blocks if block["type"] == "tool_use"]
+
+
+def test_an_answer_without_content_is_an_empty_text_of_the_chat_wire() -> None:
+    """Servers refuse ``null`` in a message without calls."""
+    turns = [{"role": "user", "content": "go"}, {"role": "assistant", "content": []}, {"role": "user", "content": "go"}]
+    tools = [{"name": "read", "input_schema": {"type": "object"}}]
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": turns, "tools": tools}).encode()
+    sent = line_of("anthropic_messages", "openai_chat").open(body, False).upstream_body
+    assert [message["content"] for message in json.loads(sent)["messages"]] == ["go", "", "go"]

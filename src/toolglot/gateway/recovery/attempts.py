@@ -19,6 +19,7 @@ from toolglot.core.conversation import Conversation, ToolCall
 from toolglot.core.events import CallRejected, Defect, Event, Failed, Finished, Reason, Usage
 from toolglot.gateway.delivery_plan import DeliveryPlan, EventDelivery
 from toolglot.gateway.telemetry.log import RequestRecorder
+from toolglot.prompting.feedback import list_unlisted
 from toolglot.reading.reader import Reader
 
 RECENT_SECONDS: Final = 3600.0
@@ -89,6 +90,11 @@ class AnswerDefect(Struct, frozen=True, kw_only=True):
     def tool(self) -> str:
         """The tool of the first defective call, or an empty text."""
         return next((event.tool for event in self.rejected if event.tool), "")
+
+    @property
+    def needs_no_call(self) -> bool:
+        """Whether perhaps no call is due: a value is not listed, and the listed ones may not be what the user wants."""
+        return any(list_unlisted(event.defects) for event in self.rejected)
 
 
 class Step(StrEnum):

@@ -9,7 +9,8 @@ _VERB = (
     r"|pull up|spin up|tear down|boot|power|arm|record|capture|screenshot|take a screenshot|transcribe|translate"
     r"|aggregate|join|dedupe|deduplicate|normali[sz]e|saniti[sz]e|encrypt|decrypt|authenticate|provision|mount"
     r"|unmount|tag|label|categori[sz]e|classify|flag|mute|snooze|forward the|reply to|invite|post the|post a"
-    r"|comment out|uncomment|drop the|truncate|index|seed|mock|stub|instrument|wrap|inline|hoist|extract|strip|trim"
+    r"|comment out|uncomment|drop (?:the|those|these)|truncate|index|seed|mock|stub|instrument|wrap|inline|hoist"
+    r"|extract|strip|trim"
     r"|pad|resize|crop|rotate|zip|compress|archive|sync|synchroni[sz]e|clone|fork|check out|cherry-pick|squash|tail"
     r"|cat|touch|curl|hit|request|crawl|scrape|iterate|loop|recalculate|recompute|rerun|re-run|retry|redo|undo"
     r"|experiment|simulate|sketch the|design the|prepare|finali[sz]e|complete the|finish the|redeploy|rebuild"
@@ -72,11 +73,18 @@ PHRASES = Phrases(
     leads=(
         r"(?:now|next|first|then|also|finally|lastly|here|okay|ok|alright|right|so|great|good|perfect|meanwhile"
         r"|instead|again|and|but|sure|hmm|well|second|after that|before that|with that|for that|for this|to start"
-        r"|to begin)(?:,? )"
+        r"|to begin)(?:,? )|to (?:[\w'□-]+ ){1,8}?(?=i'll |i will |i'm going |i need |let me )"
     ),
     joins=r"so|so that|and|but|then|therefore|thus|hence|step \d+|step",
     announcing=(
-        rf"(?:doing (?:that|this|it|so) (?:right )?now(?!\w)"
+        rf"(?:doing (?:that|this|it|so) (?:right )?now(?!\w)|let me do (?:that|this|it|so)(?!\w)"
+        rf"|(?:it's )?time to {_VERB}(?!\w)(?!.*\b(?:you|your|is|was|are|takes?|will)\b)|(?:proceeding"
+        rf"|moving on) to (?:the|this|a|□|{_VERB})(?=[^,]*$)(?!\w)"
+        rf"|(?:(?:one|a|just a|give me a) (?:moment|second|sec|minute)(?: please)?,? while i|give me a (?:moment"
+        rf"|second"
+        rf"|sec|minute) to) (?:{_ADVERB} ){{0,2}}{_VERB}(?!\w)"
+        rf"|(?:hold on|hang on|stand by|bear with me|please wait|wait) while i {_VERB}(?!\w)|i now (?:need"
+        rf"|have) to {_VERB}(?!\w)"
         rf"|(?:let me|allow me to) (?:(?:now|first|also|just|quickly"
         rf"|then) ){{0,2}}(?!{_SAYING}\b)[a-z-]{{3,}} (?:(?:up|down|in|out|into|on|over) )?(?:the|this|that|these"
         rf"|those|it|them|a|an|all|each|both|its|□)(?!\w)"
@@ -87,6 +95,9 @@ PHRASES = Phrases(
         r"|(?:i'll|i will|i'm going to|i am going to|i'm now going to|i am now going to|i'm gonna|i'm about to"
         r"|let me|lemme|let's|let us|allow me to|we'll now|we will now|we'll first)"
         rf" (?:{_ADVERB} ){{0,3}}(?:{_VERB}|{_DOING})(?!\w)"
+        rf"|(?:i'll|i will|let me|i'm going to) (?!{_SAYING}\b)[a-z-]{{3,}} (?:it|that|this|them|those|these"
+        rf"|the [^,.;:]{{1,40}}?)"
+        rf" and (?:then )?{_VERB}(?!\w)"
         r"|(?:i'll|i will|let me|let's|i'm going to) (?:now |first |then )?(?:start|begin|proceed|continue) (?:with"
         r"|on|from) (?:the|this|that|a|an|your|□)"
         rf"|(?:i need to|i have to|i must|i want to|i'd like to) (?:now |first |also |still ){{0,2}}(?!see |get "
@@ -98,7 +109,8 @@ PHRASES = Phrases(
         rf"|now {_DOING}\b)"
     ),
     before=(
-        r"\b(?:if|once|when|whenever|unless|until|as soon as|should you|in case|provided|assuming|suppose|supposing"
+        r"^\W*(?:should|had|were) |\b(?:if|once|when|whenever|unless|until|as soon as|should you|in case|provided"
+        r"|assuming|suppose|supposing"
         r"|imagine|after (?:you|your|the|a|we)|before (?:you|your)|with your|with you|please(?! wait| hold| stand)"
         r"|you(?:'ll| can| could| may| might| should| would| need| want|'d)|let me know|would|could|says?|wrote"
         r"|writes|prints?|printed|answers|replies|responds|something like|means|meaning|otherwise|in short|to recap"
@@ -123,7 +135,15 @@ PHRASES = Phrases(
         r"|(?<!check )(?<!see )(?<!verify )(?<!determine )(?<!confirm )(?<!out )if|if (?:needed|necessary"
         r"|you (?:want|like|need|agree|prefer))|with your (?:permission|approval|consent|confirmation|ok)"
         r"|on your behalf|subject to|per your (?:approval|confirmation)|upon (?:your|approval|confirmation)"
-        r"|let me know|would have|as needed|where needed|when needed)\b"
+        r"|let me know|would have|as needed|where needed|when needed|(?:this|that|the) (?:discussion|conversation"
+        r"|topic)"
+        r"|call (?:the|this) (?:new|resulting|first|second) \w+|(?:check|verify|confirm|clarify)(?: this| that| it)?"
+        r" with (?:you|them|him|her|my|the (?:\w+ )?(?:owner|team"
+        r"|customer|user|author|maintainer|manager|vendor)s?)"
+        r"|but (?:i (?:can't|cannot|couldn't|could not|have no|don't|do not|lack|am not)|i'm not|there (?:is"
+        r"|are) no|no)"
+        r"|(?:reviewers?|users?|customers?|team|others|they|people|vendors?|maintainers?) (?:say|think|decide"
+        r"|prefer)s?)\b"
     ),
     addressing=(
         r"\b(?:(?:do|may|can) i|any preference|your (?:permission|approval|choice|preference)|please(?! wait| hold"

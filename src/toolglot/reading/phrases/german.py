@@ -65,6 +65,8 @@ PHRASES = Phrases(
         rf"(?:ich (?:mache|erledige|tue) (?:das|es|dies) (?:jetzt|sofort)(?!\w)"
         rf"|ich (?!{_SAYING}\b)\w{{3,}}e (?:jetzt|nun|gleich|sofort) "
         rf"|(?:jetzt|nun|als nächstes|zuerst|zunächst) (?!{_SAYING}\b)\w{{3,}}e ich(?!\w)"
+        rf"|ich muss (?:\w+ ){{0,3}}?(?:zuerst|erst|zunächst|jetzt|nun|noch) [^,:;]{{0,100}}?\b{_INFINITIVE}(?!\w)"
+        rf"|(?:zuerst|zunächst|jetzt|nun|als nächstes) muss ich [^,:;]{{0,100}}?\b{_INFINITIVE}(?!\w)"
         rf"|lass(?:en sie)? mich [^,:;]{{0,60}}?\b(?:bestätigen|ausgeben|laden|umwandeln|abgleichen|nachmessen"
         rf"|einsehen)(?!\w)"
         rf"|(?:ich werde|werde ich|wir werden|werden wir) [^,:;]{{0,120}}?\b{_INFINITIVE}(?!\w)"
@@ -82,16 +84,17 @@ PHRASES = Phrases(
         r"|sende|antworte|angenommen|stell dir|du (?:kannst|solltest|musst)|sie (?:können|sollten|müssen)|würde"
         r"|könnte|in zukunft|künftig|zukünftig|ab jetzt|ab sofort|von nun an|morgen|später|schreibt|sagt"
         r"|zum beispiel|beispielsweise|gerne?|bevor (?:du|sie|ihr)|so gehe ich vor|ohne einw[aä]nde|ansonsten"
-        r"|sonst)\b"
+        r"|sonst|wähle?|wählen sie|zeige? mir|zeigen sie|melde dich|melden sie|stell mir|es reicht)\b"
     ),
     behind=(
         r"\b(?:dass|daraus|oft|meist|meistens|normalerweise|üblicherweise|jeden morgen|wie es läuft|meine meinung"
-        r"|nicht|kein\w*|nie|am (?:mon|diens|donners|frei|sams|sonn)tag|am mittwoch|zum schluss|schließlich|zuletzt"
+        r"|am (?:mon|diens|donners|frei|sams|sonn)tag|am mittwoch|zum schluss|schließlich|zuletzt"
         r"|am ende|nach (?:deiner|ihrer|eurer)|grundlagen|grundsätzlich|morgen|später|nachher|in zukunft|künftig"
         r"|zukünftig|immer|stets|jedes mal|vor jedem|nach jedem|jede[nrs]? (?:tag|nacht|woche|commit)|wenn (?:du"
         r"|sie|es|ihr)|falls|sobald|sofern|bei bedarf|gerne?|beispiel|beispiele|erklären|erläutern|zusammenfassen"
         r"|wissen|mich (?:morgen|wieder)|nächste[ns]? (?:mal|woche)|bis (?:du|sie)|nachdem (?:du|sie)|auf deine"
         r"|auf ihre|davon aus|bereits|schon seit)\b"
+        r"|^(?!.*\b(?:warum|wieso|weshalb|ob)\b.*\b(?:nicht|kein)).*\b(?:nicht|kein\w*|nie)\b"
     ),
     addressing=(
         r"\b(?:sag (?:mir|es|bescheid)|bitte|schick mir|teile? mir|nenn mir|bestätige|möchtest du|willst du"
@@ -110,7 +113,8 @@ PHRASES = Phrases(
         r"|installiere|aktualisiere|ändere?|bearbeite|passe?|korrigiere|behebe?|repariere|benenne|ersetze|entferne"
         r"|lösche?|leere|erstelle?|lege?|füge?|ergänze|schreibe?|erzeuge|generiere|implementiere|wende|konfiguriere"
         r"|richte|aktiviere|deaktiviere|schalte?|mach(?:e|s)?|spiele?|sende|schicke?|speichere?|kopiere|verschiebe"
-        r"|setze?|rufe?|recherchiere|analysiere|vergleiche|zähle?|berechne|extrahiere|konvertiere|buche?|trage?"
+        r"|stelle?(?! dir)|setze?|rufe?|recherchiere|analysiere|vergleiche|zähle?|berechne|extrahiere|konvertiere"
+        r"|buche?|trage?"
         r"|liste|hole?|lade|sieh|schaue?|weiter|fahre? fort|leg los|prüfen sie|öffnen sie|starten sie|führen sie"
         r"|erstellen sie|löschen sie|ändern sie|schalten sie|senden sie|aktualisieren sie|korrigieren sie"
         r"|beheben sie|installieren sie|optimiere|migriere|sortiere|räum)(?!\w))"

@@ -21,7 +21,7 @@ _VERB = (
     r"|me-restart|memulai ulang|memuat ulang|mengeksekusi|melacak|menyelidiki|mempelajari|mengidentifikasi|mengimpor"
     r"|mengekspor|memvalidasi|melakukan (?:pencarian|perubahan|pengecekan|pemeriksaan|pengujian)"
     r"|menggunakan(?=.*(?:alat|fungsi|perintah|api|skrip|□| untuk ))|memulai dengan|mulai dengan|mengimplementasikan"
-    r"|menelaah|mengecek ulang|memantau)"
+    r"|menelaah|mengecek ulang)"
 )
 _ADVERB = r"(?:sekarang|segera|dulu|terlebih dahulu|langsung|juga|lalu|kemudian|coba|mulai|akan|lanjut)"
 PHRASES = Phrases(
@@ -32,9 +32,11 @@ PHRASES = Phrases(
     joins=r"jadi|maka|dan|tapi|lalu|kemudian|sehingga|karena itu",
     announcing=(
         rf"(?:(?:saya|aku|kita) (?:{_ADVERB} ){{0,3}}(?:akan (?:{_ADVERB} ){{0,2}})(?:{_VERB}|{_ROOT})(?:nya)?(?!\w)"
-        rf"|(?:saya|aku) (?:{_ADVERB} ){{0,2}}(?:{_VERB}|{_ROOT})(?:nya)?(?!\w)(?=.*(?:\bsekarang\b|\bdulu\b|\bsegera\b"
+        rf"|(?:saya|aku) (?:{_ADVERB} ){{0,2}}(?:{_VERB}|{_ROOT})(?:nya)?(?!\w)(?=.*(?:\bsekarang\b|\bdulu\b"
+        rf"|\bsegera\b"
         rf"|\bterlebih dahulu\b|…|\.\.\.|:$))"
-        rf"|(?:sekarang|selanjutnya|berikutnya|pertama|pertama-tama|kemudian),? (?:saya|aku|kita) (?:{_ADVERB} ){{0,2}}"
+        rf"|(?:sekarang|selanjutnya|berikutnya|pertama|pertama-tama|kemudian),? (?:saya|aku"
+        rf"|kita) (?:{_ADVERB} ){{0,2}}"
         rf"(?:{_VERB}|{_ROOT})(?:nya)?(?!\w)"
         rf"|(?:biarkan saya|izinkan saya|biar saya|biar aku|perkenankan saya) (?:{_ADVERB} ){{0,2}}(?:untuk )?"
         rf"(?:{_VERB}|{_ROOT})(?:nya)?(?!\w)"
@@ -43,16 +45,21 @@ PHRASES = Phrases(
         rf"|(?:saya|aku) (?:sedang )(?:{_VERB})(?:nya)?(?!\w)(?=.*(?:\bsekarang\b|…|\.\.\.|:$)))"
     ),
     before=(
-        r"\b(?:jika|kalau|bila|apabila|ketika|setelah (?:anda|kamu|itu anda)|begitu|kecuali|sampai|seandainya|misalkan"
-        r"|misalnya|contohnya|andaikan|tolong|mohon|silakan|beri tahu|beritahu|kirimkan|kirim|bagikan|tempel|konfirmasi"
+        r"\b(?:jika|kalau|bila|apabila|ketika|setelah (?:anda|kamu|itu anda)|begitu|kecuali|sampai|seandainya"
+        r"|misalkan"
+        r"|misalnya|contohnya|andaikan|tolong|mohon|silakan|beri|berikan|beritahu|kirimkan|kirim|bagikan"
+        r"|tunjukkan|pilih|jawab|sebutkan|cukup|kasih|tempel|konfirmasi"
         r"|anda (?:bisa|dapat|perlu|harus)|kamu (?:bisa|dapat|perlu|harus)|dengan izin|di masa depan|mulai sekarang"
         r"|ke depannya|besok|nanti|mengatakan|menulis bahwa|berkata|tidak|bagaimana|cara)\b"
     ),
     behind=(
         r"\b(?:jika|kalau|bila|apabila|setelah (?:anda|kamu|konfirmasi)|begitu|besok|nanti|selalu|setiap (?:kali|hari"
-        r"|malam|minggu|commit)|di masa depan|ke depannya|lain kali|contoh|penjelasan|ringkasan|sampai|biasanya|sering"
-        r"|bahwa (?:ini|itu|anda)|ketika (?:anda|kamu)|saat (?:anda|kamu) (?:siap|mau|konfirmasi)|bila perlu|jika perlu"
-        r"|tidak|dasar-dasar|pada hari|(?:senin|selasa|rabu|kamis|jumat|sabtu|minggu)$)\b"
+        r"|malam|minggu|commit)|di masa depan|ke depannya|lain kali|contoh|penjelasan|ringkasan|sampai|biasanya"
+        r"|sering"
+        r"|bahwa (?:ini|itu|anda)|ketika (?:anda|kamu)|saat (?:anda|kamu) (?:siap|mau|konfirmasi)|bila perlu"
+        r"|jika perlu"
+        r"|dasar-dasar|pada hari|(?:senin|selasa|rabu|kamis|jumat|sabtu|minggu)$)\b"
+        r"|^(?!.*\b(?:mengapa|kenapa|apakah)\b.*\btidak\b).*\btidak\b"
     ),
     addressing=(
         r"\b(?:beri tahu|beritahu|kabari|tolong|mohon|silakan|kirimkan|apakah (?:anda|kamu)|maukah|bolehkah|bisakah"

@@ -64,6 +64,8 @@ PHRASES = Phrases(
     joins=r"quindi|così|perciò|pertanto|e|ma|allora|poi",
     announcing=(
         rf"(?:lo faccio (?:ora|adesso|subito|immediatamente)(?!\w)"
+        r"|(?:lo|la|li|le) (?!spiego|dico|so|vedo|lascio|tengo|mostro|ricordo|riassumo)\w{3,}o (?:subito|ora"
+        r"|adesso)(?!\w)"
         rf"|(?:fammi|mi lasci|lasciami|lasciatemi|permettimi di|mi permetta di|consentimi di) (?:{_ADVERB} ){{0,2}}"
         rf"(?:{_INFINITIVE}|{_CLITIC_INFINITIVE})(?!\w)"
         rf"|{_PRONOUN}(?:vado|andrò|sto per|devo|bisogna|dobbiamo|andiamo) (?:{_ADVERB} ){{0,2}}(?:ad? )?"
@@ -80,6 +82,7 @@ PHRASES = Phrases(
         r"|altrimenti|a meno|finché|fino a|dopo che|dopo (?:la tua|il tuo|la sua|il suo)|con il tuo|con il suo"
         r"|con la tua|dimmi|mi dica|inviami|mandami|invia|incolla|carica|condividi|conferma|confermami|indicami"
         r"|fammi sapere|per favore|supponiamo|immagina|immaginiamo|diciamo|poniamo"
+        r"|dammi|dammel[oaie]|dimmel[oa]|mi dia|mostrami|passami|forniscimi|fornisci|scegli|rispondi|basta"
         r"|puoi|potresti|dovresti|devi|può|potrebbe|in futuro|d'ora in"
         r" poi|da ora in poi|domani|dice|scrive|ha scritto|risponde|stampa|c'è scritto|scritto|sarebbe|farei|vorrei"
         r"|ad esempio|per esempio|non|come)\b"
@@ -89,8 +92,10 @@ PHRASES = Phrases(
         r"|in genere|essere (?:chiaro|breve)|domani|(?:lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica)$"
         r"|alla fine|infine|dopo (?:la tua|il tuo|la sua|il suo|la conferma)|più tardi|in seguito|in futuro|sempre"
         r"|ogni (?:volta|commit|giorno|notte|settimana|mattina)|quando (?:vuoi|mi|lo|avrai|hai|sarà|confermi)"
-        r"|se (?:vuoi|lo desideri|necessario|serve|mi|preferisci|ti|vuole|occorre)|non appena|una volta|un esempio"
-        r"|esempi|spiegare|riassumere|chiarire|fino a quando|finché|la prossima volta|dopo che|le basi|non)\b"
+        r"|se (?:vuoi|lo desideri|necessario|serve|mi|preferisci|ti|vuole|occorre)|non appena"
+        r"|(?<!ancora )una volta(?! ancora)|un esempio"
+        r"|esempi|spiegare|riassumere|chiarire|fino a quando|finché|la prossima volta|dopo che|le basi)\b"
+        r"|^(?!.*\b(?:perché|se|cosa)\b.*\bnon\b).*\bnon\b"
     ),
     addressing=(
         r"\b(?:dimmi|fammi sapere|mi faccia sapere|inviami|mandami|per favore|conferma|confermami|vuoi|preferisci"
@@ -102,11 +107,13 @@ PHRASES = Phrases(
         r"|(?:questo|così|ciò) (?:mi|ci|dovrebbe|permetterà|potrò|saprò)\b.+)"
     ),
     asking=(
-        r"(?:(?:per favore|ora|adesso|poi|dopo|anche|prima|ok|bene|grazie|sì|ciao|e|allora|subito|solo|perfetto)\b,? )"
+        r"(?:(?:per favore|ora|adesso|poi|dopo|anche|prima|ok|bene|grazie|sì|ciao|e|allora|subito|solo"
+        r"|perfetto)\b,? )"
         r"{0,4}(?:(?:mi )?(?:puoi|potresti|può|potrebbe) (?:anche |per favore )?|(?:voglio|vorrei|ho bisogno) "
         r"(?:che tu |di )?|aiutami ad? |bisogna |devi |dovresti )?"
         rf"(?:{_INFINITIVE}|{_CLITIC_INFINITIVE}|(?:leggi|controlla|verifica|verifichi|esamina|analizza|guarda|cerca"
-        rf"|trova|apri|consulta|esegui|lancia|avvia|riavvia|testa|prova|compila|distribuisci|installa|aggiorna|modifica"
+        rf"|trova|apri|consulta|esegui|lancia|avvia|riavvia|testa|prova|compila|distribuisci|installa|aggiorna"
+        rf"|modifica"
         rf"|cambia|correggi|correggilo|sistema|ripara|risolvi|rinomina|sostituisci|riscrivi|rimuovi|elimina|cancella"
         rf"|togli|pulisci|crea|aggiungi|inserisci|scrivi|genera|implementa|applica|configura|imposta|attiva|disattiva"
         rf"|abilita|disabilita|spegni|accendi|metti|invia|manda|salva|copia|sposta|unisci|confronta|calcola|estrai"
@@ -114,7 +121,8 @@ PHRASES = Phrases(
         rf"|rifattorizza|ordina|formatta))(?!\w)"
     ),
     declining=(
-        r"\b(?:spiega|spiegami|spiegare|descrivi|riassumi|dimmi|perché|come (?:si|posso|funziona|faccio|mai)|cosa (?:è"
+        r"\b(?:spiega|spiegami|spiegare|descrivi|riassumi|dimmi|perché|come (?:si|posso|funziona|faccio|mai)"
+        r"|cosa (?:è"
         r"|fa|ne pensi|significa)|cos'è|qual|quale|quali|piano|proposta|non (?:cambiare|toccare|modificare|eseguire"
         r"|fare)|senza (?:cambiare|eseguire|toccare|modificare)|solo (?:spiega|dimmi|sapere)|opinione|poesia|racconto"
         r"|barzelletta|storia|differenza)\b"

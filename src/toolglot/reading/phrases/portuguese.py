@@ -32,7 +32,7 @@ _CLITIC = r"(?:-(?:lo|la|los|las|o|a|os|as))?"
 _VERB = (
     rf"(?:{_INFINITIVE}(?!\w)|(?:criá|procurá|renová|revisá|movê|limpá|substituí|instalá|atualizá|verificá|corrigi"
     rf"|abri|lê|removê|apagá|executá|editá|testá|adicioná|analisá|ajustá|alterá|buscá|excluí|configurá|enviá"
-    rf"|salvá)-l[oa]s?"
+    rf"|salvá)-l[oa]s?|(?!explic|avis|deix|ajud|lembr|inform|aguard|esper|mant|guard)\w+(?:á|ê|í)-l[oa]s?"
     r"|(?:começar|iniciar) (?:por|com|a|pelo|pela|lendo|listando|verificando|analisando|abrindo))"
 )
 _ADVERB = (
@@ -53,7 +53,8 @@ PHRASES = Phrases(
     ),
     joins=r"então|por isso|portanto|assim|e|mas|eu",
     announcing=(
-        rf"(?:(?:vou fazê-lo|vou fazer isso|faço isso|farei isso|faço-o) (?:agora(?: mesmo)?|já"
+        rf"(?:um (?:momento|segundo|instante)(?:,? por favor)?, estou (?!pensando|aguardando|esperando)\w+ndo(?!\w)"
+        rf"|(?:vou fazê-lo|vou fazer isso|faço isso|farei isso|faço-o) (?:agora(?: mesmo)?|já"
         rf"|imediatamente)(?!\w)"
         rf"|(?:agora|em seguida|primeiro|a seguir),? (?:eu )?(?!{_SAYING}\b)\w{{3,}}o (?:o|a|os|as|um|uma|este"
         rf"|esta|□)(?!\w)"
@@ -65,6 +66,9 @@ PHRASES = Phrases(
         rf"|(?:{_INFINITIVE}ei|começarei (?:por|com|a|lendo|listando|pelo|pela)|farei (?:isso|uma busca"
         rf"|uma consulta|a alteração|a correção)|(?:usarei|utilizarei)(?=.*(?:ferramenta|função|comando|busca|api"
         rf"|script|□| para ))|obterei)(?!\w)"
+        rf"|(?:preciso|devo|tenho que|tenho de) {_VERB}{_CLITIC} (?:primeiro|antes)(?!\w)"
+        rf"|(?:preciso|devo|tenho que|tenho de) (?:primeiro|agora|antes) {_VERB}{_CLITIC}(?!\w)"
+        rf"|(?:agora|primeiro),? (?:eu )?(?:preciso|tenho que|tenho de) {_VERB}{_CLITIC}(?!\w)"
         rf"|(?:agora|já|agora mesmo) (?:eu )?{_PRESENT}(?!\w)|{_PRESENT}(?!\w)(?= .*\b(?:agora|já)\b)"
         r"|(?:vejamos|verifiquemos|comecemos|analisemos|busquemos)(?!\w)|estou (?:lendo|verificando|buscando"
         r"|abrindo|consultando|executando|rodando|instalando|atualizando|criando|analisando|baixando|procurando"
@@ -74,11 +78,12 @@ PHRASES = Phrases(
         r"\b(?:se|depois d[oa] seu|depois da sua|após o seu|salvo|exceto|com a sua|com sua|quando|assim que|uma vez"
         r"|logo que|caso|se necessário|a menos|até que|depois que|após (?:a sua|sua|o seu|seu)"
         r"|com (?:a )?sua (?:permissão|aprovação)|diga|me diga|envie|me envie|mande|me mande|me passe|confirme"
-        r"|compartilhe|informe|por favor|cole|suponha|suponhamos|digamos|imagine|você (?:pode|deve|deveria|poderia)"
+        r"|compartilhe|informe|por favor|cole|me dê|dê|me dá|me mostre|mostre|escolha|responda|forneça|passe|basta"
+        r"|é só|só me|suponha|suponhamos|digamos|imagine|você (?:pode|deve|deveria|poderia)"
         r"|no futuro|de agora em diante|a partir de agora|amanhã|diz|escreve|escreveu|por exemplo)\b"
     ),
     behind=(
-        r"\b(?:que (?:isso|isto|só|o|a)|como (?:fica|vai|está)\w*|o que posso|ver se posso|frequentemente"
+        r"\b(?:(?<!por )que (?:isso|isto|só|o|a)|como (?:fica|vai|está)\w*|o que posso|ver se posso|frequentemente"
         r"|normalmente|geralmente|toda manhã|todo dia|de ideia|ser (?:claro|breve)|amanhã|na (?:segunda|terça"
         r"|quarta|quinta|sexta)|no (?:sábado|domingo)|segunda-feira|sexta-feira|por fim|no final|finalmente"
         r"|depois da sua|após sua|básico|mais tarde|depois que|no futuro|sempre|cada (?:vez|commit|dia|noite"

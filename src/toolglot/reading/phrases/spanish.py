@@ -52,7 +52,8 @@ PHRASES = Phrases(
     ),
     joins=r"así que|por lo que|por eso|por tanto|y|pero|entonces|luego",
     announcing=(
-        rf"(?:(?:lo hago|voy a hacerlo|lo haré|lo voy a hacer) (?:ahora(?: mismo)?|ya mismo|enseguida"
+        rf"(?:un (?:momento|segundo|instante)(?:,? por favor)?, estoy (?!pensando|esperando)\w+ndo(?!\w)"
+        rf"|(?:lo hago|voy a hacerlo|lo haré|lo voy a hacer) (?:ahora(?: mismo)?|ya mismo|enseguida"
         rf"|de inmediato)(?!\w)"
         rf"|(?:ahora|a continuación|primero|ahora mismo),? (?!{_SAYING}\b)\w{{3,}}o (?:el|la|los|las|un|una|este"
         rf"|esta|□)(?!\w)"
@@ -66,6 +67,9 @@ PHRASES = Phrases(
         rf"|los cambios|una (?:búsqueda|consulta|copia|prueba))|pondré|obtendré|comenzaré (?:por|con|a)"
         rf"|empezaré (?:por|con|a)|procederé|(?:usaré|utilizaré)(?=.*(?:herramienta|función|comando|búsqueda|api"
         rf"|script|□| para ))|echaré un vistazo)(?!\w)"
+        rf"|vuelvo a {_INFINITIVE}(?!\w)|(?:necesito|debo|tengo que) {_INFINITIVE} (?:primero|antes)(?!\w)"
+        rf"|(?:(?:ahora|primero),? )(?:necesito|debo|tengo que) {_INFINITIVE}(?!\w)"
+        rf"|(?:necesito|debo|tengo que) (?:primero|ahora) {_INFINITIVE}(?!\w)"
         r"|lo primero que (?:haré|voy a hacer)"
         rf"|(?:(?:lo|la|los|las|te|le) )?{_PRESENT}(?!\w)"
         r"|(?:veamos|echemos un|revisemos|verifiquemos|comprobemos|busquemos|abramos|ejecutemos|probemos|miremos"
@@ -77,6 +81,8 @@ PHRASES = Phrases(
     before=(
         r"\b(?:si|salvo|así lo har|excepto|con tu|con su|cuando|una vez|en cuanto|tan pronto|en caso"
         r"|de ser necesario|si no|a menos|hasta|después de que|tras (?:tu|su)|con (?:tu|su) permiso|dime|díme"
+        r"|d[ií]mel[oa]s?|damel[oa]s?|\w*[áéí]\w*me(?:l[oa]s?)?|danos|elige|escoge|selecciona|responde"
+        r"|contesta|facilita|proporciona|basta"
         r"|dígame|envíame|envía|envíe|mándame|pásame|dame|deme|avísame|confirma|confirme|comparte|indica|indícame"
         r"|por favor|sube|pega|escribe|supongamos|supón|digamos|imagina|puedes|podrías|deberías|debes|en el futuro"
         r"|de ahora en adelante|a partir de ahora|mañana|dice|escribe|escribió|sería|haría|por ejemplo)\b"
@@ -86,7 +92,8 @@ PHRASES = Phrases(
         r"|a menudo|normalmente|de opinión|ser (?:claro|breve)|mañana|el (?:lunes|martes|miércoles|jueves|viernes"
         r"|sábado|domingo)$|al final|finalmente|por último|después de (?:tu|su)|básico|luego|más tarde|más adelante"
         r"|en el futuro|siempre|cada (?:vez|commit|día|noche|semana)|cuando (?:me|tú|usted|lo|quieras|confirmes"
-        r"|esté)|si (?:quieres|lo deseas|hace falta|es necesario|me|prefieres|te)|en cuanto|una vez|un ejemplo"
+        r"|esté)|si (?:quieres|lo deseas|hace falta|es necesario|me|prefieres|te)|en cuanto|una vez(?! más)"
+        r"|un ejemplo"
         r"|ejemplos|de ejemplo|explicar|resumir|aclarar|hasta que|tras tu|próxima vez|después de que)\b"
     ),
     addressing=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolglot.wires.anthropic_messages.errors import decode_error, encode_error
-from toolglot.wires.anthropic_messages.ids import FORMAT, NAME, OLD_FORMAT
+from toolglot.wires.anthropic_messages.ids import FORMAT, NAME, OLD_FORMAT, find_refusal
 from toolglot.wires.anthropic_messages.request_decoder import answer_count, decode_request
 from toolglot.wires.anthropic_messages.request_encoder import (
     CARRIES,
@@ -51,6 +51,7 @@ WIRE = Wire(
     carries=CARRIES,
     format_fields=(".".join(FORMAT), OLD_FORMAT),
     enforces_format=enforces_format,
+    find_refusal=find_refusal,
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

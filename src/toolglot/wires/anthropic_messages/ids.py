@@ -6,9 +6,11 @@ Signatures of other providers are wrapped into signatures of this wire, because 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+
+from toolglot.core.conversation import Message, Text, ToolCall
 
 NAME = "anthropic_messages"
 EFFORT = ("output_config", "effort")
@@ -40,6 +42,19 @@ def scrub(call_id: str) -> str:
         return call_id
     plain = _NOT_ALLOWED.sub("_", call_id)[:LONGEST].strip("_") or "toolu"
     return f"{plain}_{sha256(call_id.encode(errors='replace')).hexdigest()[:8]}"
+
+
+def find_refusal(messages: Sequence[Message]) -> str:
+    """Why upstreams refuse messages that are otherwise complete: an id of another wire, or an empty message."""
+    for at, message in enumerate(messages):
+        if message.role != "assistant":
+            continue
+        foreign = (part.id for part in message.parts if isinstance(part, ToolCall) and not _ALLOWED.fullmatch(part.id))
+        if (call_id := next(foreign, None)) is not None:
+            return f"messages[{at}]: the id {call_id} is not allowed here and was replaced"
+        if at < len(messages) - 1 and all(isinstance(part, Text) and not part.text.strip() for part in message.parts):
+            return f"messages[{at}]: an empty message of the assistant was left out"
+    return ""
 
 
 class Ids:

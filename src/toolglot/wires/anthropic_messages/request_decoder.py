@@ -36,6 +36,7 @@ from toolglot.core.conversation import (
     Tools,
 )
 from toolglot.core.errors import RequestError, ToolResultsError
+from toolglot.core.json_numbers import encode
 from toolglot.wires.anthropic_messages.ids import EFFORT, FORMAT, NAME, OLD_FORMAT, REDACTED, read_signature
 from toolglot.wires.anthropic_messages.text_editor import TYPE_PREFIX, define_text_editor
 from toolglot.wires.json_fields import (
@@ -167,7 +168,7 @@ def _decode_call(block: Mapping[str, Any], where: str) -> Part:
     name = text_at(block, "name")
     if not name.strip():
         raise RequestError(f"{where}.name must name a tool.", f"{where}.name")
-    return ToolCall(text_at(block, "id"), name, write_arguments(block.get("input")))
+    return ToolCall(text_at(block, "id"), name, encode(block.get("input")).decode())
 
 
 def _decode_thinking(block: Mapping[str, Any], where: str) -> Part:

@@ -137,7 +137,10 @@ def _encode_message(message: Message) -> dict[str, Any]:
     parts = message.parts
     if len(parts) == 1 and isinstance(only := parts[0], Text):
         return {"role": message.role, "content": only.text}
-    encoded = {"role": message.role, "content": _encode_content(parts), **_encode_calls(parts)}
+    calls = _encode_calls(parts)
+    content = _encode_content(parts)
+    encoded = {"role": message.role, "content": "" if content is None and "tool_calls" not in calls else content}
+    encoded |= calls
     thoughts = [part for part in parts if isinstance(part, Reasoning) and part.text]
     if not thoughts:
         return encoded
