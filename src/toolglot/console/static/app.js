@@ -50,7 +50,7 @@ function Shell() {
       <a class="brand" href="#/sessions"><img src="/console/assets/icon.svg" alt="" width="20" height="20" />toolglot</a>
       <nav aria-label="Views"><ul>${VIEWS.filter((one) => one.href).map((one) => html`<li><a href=${one.href} aria-current=${isCurrent(one, view) ? "page" : undefined}>${one.title}</a></li>`)}</ul></nav>
       <span class="spring"></span>
-      ${live.value !== null && html`<span class=${`live ${live.value ? "on" : "off"}`} role="status"><i class="dot" aria-hidden="true"></i>${live.value ? "live" : "reconnecting"}</span>`}
+      ${live.value !== null && html`<span class=${`live ${live.value ? "on" : "off"}`} role="status"><i class="dot" aria-hidden="true"></i><span class="live-word">${live.value ? "live" : "reconnecting"}</span></span>`}
       ${state.value.read_only && html`<span class="badge">read-only</span>`}
       <button class="ghost" onClick=${switchTheme} aria-label=${`Theme: ${theme.value}. Switch`}>${{ auto: "◐", light: "☀", dark: "☾" }[theme.value]}</button>
       ${state.value.login_required && html`<button class="ghost" onClick=${logOut}>Log out</button>`}

@@ -64,7 +64,7 @@ function Arms({ arms, target }) {
 }
 
 function Models({ models }) {
-  return html`<h2>Models and dialects</h2><div class="wide" tabindex="0" role="region" aria-label="Models and dialects"><table class="measures"><thead><tr><th scope="col">model</th><th scope="col">dialect</th><th scope="col">requests</th><th scope="col">calls</th><th scope="col">repairs</th><th scope="col">rejected</th><th scope="col">retries</th><th scope="col">success</th><th scope="col">most frequent</th></tr></thead>
+  return html`<h2>Models and dialects</h2><div class="wide" tabindex="0" role="region" aria-label="Models and dialects"><table class="measures"><thead><tr><th scope="col">model</th><th scope="col">dialect</th><th scope="col">requests</th><th scope="col">calls</th><th scope="col">repairs</th><th scope="col">rejected</th><th scope="col">retries</th><th scope="col">success</th><th scope="col" class="names">most frequent</th></tr></thead>
     <tbody>${models.map((one) => html`<tr><th scope="row"><code>${visible(one.model) || "–"}</code></th><td>${one.dialect || "–"}</td><td>${count(one.requests)}</td><td>${count(one.calls)}</td><td>${count(sum(one.repairs))}</td><td>${count(sum(one.rejected))}</td><td>${count(one.retries)}</td>
       <td>${cell(Object.values(one.transformations)[0]?.rates["success rate"])}</td><td class="names">${most({ ...one.repairs, ...one.rejected })}</td></tr>`)}</tbody></table></div>`;
 }

@@ -32,11 +32,11 @@ function Models() {
   if (!shown) return html`<${Loading} />`;
   if (!shown.length) return html`<p class="empty">No model is configured by name, and none was asked for in the last day.</p>`;
   return html`${problem && html`<${Note} kind="bad">${problem.message}<//>`}
-    <div class="wide" tabindex="0" role="region" aria-label="Models"><table class="measures routes-table"><thead><tr><th scope="col">model</th><th scope="col">upstream</th><th scope="col">tools are</th><th scope="col">dialect</th><th scope="col">why</th><th scope="col">requests</th><th scope="col"><span class="unseen">change</span></th></tr></thead>
+    <div class="wide" tabindex="0" role="region" aria-label="Models"><table class="measures routes-table"><thead><tr><th scope="col">model</th><th scope="col">upstream</th><th scope="col" class="names">tools are</th><th scope="col" class="names">dialect</th><th scope="col" class="names">why</th><th scope="col">requests</th><th scope="col"><span class="unseen">change</span></th></tr></thead>
     <tbody>${shown.map((one) => html`<tr key=${one.model}><th scope="row"><code>${visible(one.model)}</code></th>
       ${one.problem ? html`<td colspan="4" class="names">${visible(one.problem)}</td>` : html`<td class="names">${visible(one.upstream)} <span class="quiet">${visible(one.address)}</span></td>
       <td class="names"><${Badge} kind=${one.decided === "native" ? "good" : "info"}>${one.decided}<//> ${one.mode !== "auto" && html`<span class="quiet">set</span>`}</td><td class="names">${one.dialect || "–"}</td>
-      <td class="why">${one.learned ? html`<b>${one.learned.pinned ? "pinned" : "learned"}: ${visible(one.learned.kind)}</b> ${visible(one.learned.evidence)} <span class="quiet">${one.learned.pinned ? "" : `until ${when(one.learned.expires * 1000)}`}</span>` : visible(one.rule)}</td>`}
+      <td class="why">${one.learned ? html`<b>${one.learned.pinned ? "pinned" : "learned"}: ${visible(one.learned.kind)}</b> ${visible(one.learned.evidence)} <span class="quiet">${one.learned.pinned ? "" : `until ${when(one.learned.expires * 1000)}`}</span>` : visible(one.mode === "auto" ? one.rule : `mode = ${one.mode} in the settings`)}</td>`}
       <td>${count(one.requests)}</td>
       <td>${!one.problem && !state.value.read_only && html`${(!one.learned || !one.learned.pinned) && html`<button class="button" onClick=${() => change("pin", one.model)} title="Send tools as text to this model until it is unpinned">Pin text</button>`} ${one.learned && html`<button class="button" onClick=${() => change("forget", one.model)} title="Forget what was learned; native tools are tried again">${one.learned.pinned ? "Unpin" : "Forget"}</button>`}`}</td></tr>`)}</tbody></table></div>`;
 }
