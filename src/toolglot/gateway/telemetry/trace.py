@@ -66,8 +66,8 @@ class Trace(msgspec.Struct):
     def encode(self) -> bytes:
         """The trace as JSON, without text."""
         began = self.began
-        client = [(int((time - began) * 1000), size) for time, size in self.writes]
-        attempts = [int((time - began) * 1000) for time in self.ends]
+        client = [(round((time - began) * 1000), size) for time, size in self.writes]
+        attempts = [round((time - began) * 1000) for time in self.ends]
         return msgspec.json.encode(StoredTrace(list(self._join_pieces()), client, attempts))
 
     def _join_pieces(self) -> Iterator[UpstreamPiece]:
@@ -75,7 +75,7 @@ class Trace(msgspec.Struct):
         last: UpstreamPiece | None = None
         began = self.began
         for seconds, attempt, events in self.events:
-            time = int((seconds - began) * 1000)
+            time = round((seconds - began) * 1000)
             for event in events:
                 found = MEASURES.get(type(event))
                 if found is None or not (size := len(found[1](event))):

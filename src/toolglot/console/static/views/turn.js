@@ -2,7 +2,7 @@
 import { html, useMemo, useState } from "console/lib/html.js";
 import { bytes, count, duration, pretty, visible, when } from "console/lib/format.js";
 import { Badge, Facts, Legend, Loading, LongText, Note, Segments, Tabs, TextBlock, useData } from "console/lib/parts.js";
-import { commonPrefix } from "console/lib/diff.js";
+import { commonPrefix, firstDifferentByte } from "console/lib/diff.js";
 import { DiffView } from "console/lib/diff_view.js";
 import { Replay } from "console/views/replay.js";
 
@@ -88,7 +88,7 @@ function Events({ turn }) {
   return html`<div class="event-tools"><label class="check"><input type="checkbox" checked=${!joined} onChange=${(event) => setJoined(!event.target.checked)} /> every event (${count(turn.events.length)})</label>
       <button class="link" onClick=${() => setRaw(true)}>bytes as sent</button></div>
     <ol class="events">${events.slice(0, limit).map((event) => html`<li class=${`event ${event.kind}`}>
-      <span class="event-time">${event.time === null ? "" : duration(event.time / 1000)}</span>
+      <span class="event-time">${event.time === null ? "" : event.time < 100 ? `${event.time} ms` : duration(event.time / 1000)}</span>
       <span class="event-kind">${KIND_NAMES[event.kind] ?? event.kind}</span>
       <span class="event-text"><${LongText} text=${event.kind === "arguments" && joined ? pretty(event.text) : event.text} /></span></li>`)}</ol>
     ${events.length > limit && html`<button class="more" onClick=${() => setLimit(limit + 2000)}>Show more (${count(events.length - limit)} events are not shown)</button>`}`;
@@ -149,7 +149,7 @@ function Comparison({ turn, summary, before, source }) {
   if (!earlier.recorded) return html`<p class="empty">The texts of the turn before were not recorded.</p>`;
   const pick = (one) => (which === "client" ? one.request : one.attempts[0]?.request ?? "");
   const [old, now] = [pick(earlier), pick(turn)];
-  const same = commonPrefix(old, now), offset = new Blob([now.slice(0, same)]).size;
+  const same = commonPrefix(old, now), offset = firstDifferentByte(old, now);
   return html`<div class="changes">
     <div class="segmented" role="group" aria-label="Which requests">
       <button aria-pressed=${which === "upstream"} onClick=${() => setWhich("upstream")}>Upstream requests</button>
