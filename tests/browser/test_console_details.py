@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from playwright.async_api import expect
-from support.browser import NARROW, opened_browser, shown_page
+from support.browser import NARROW, check_page, opened_browser, shown_page
 from support.console import opened_console
 from support.gateway import run
 
@@ -46,6 +46,26 @@ def test_typing_in_the_search_while_updates_arrive(tmp_path: Path) -> None:
                 await shown.page.get_by_label("needs attention").check()
                 await expect(search).to_have_value("demo-agent")
                 asking.cancel()
+
+    run(test)
+
+
+def test_refused_requests_are_found(tmp_path: Path) -> None:
+    """A client whose requests are not valid has no session, and still wants to know what is wrong."""
+
+    async def test() -> None:
+        async with opened_console(tmp_path) as console, opened_browser() as browser:
+            await console.ask(messages="none")
+            await console.settle()
+            async with shown_page(browser, f"{console.address}/console") as shown:
+                await shown.page.get_by_role("link", name="refused requests").last.click()
+                await expect(shown.page.locator(".turn")).to_have_count(1)
+                await expect(shown.page.locator(".event.failed")).to_contain_text("messages")
+                await check_page(shown)
+                for tab in await shown.page.get_by_role("tab").all():
+                    await tab.click()
+                    await expect(shown.page.locator("[role=tabpanel]")).not_to_contain_text("Loading")
+                await check_page(shown)
 
     run(test)
 

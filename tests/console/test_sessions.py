@@ -62,3 +62,21 @@ def test_filters(tmp_path: Path) -> None:
                 assert (await console.call(f"/sessions{wrong}")).status == 400, wrong
 
     run(test)
+
+
+def test_refused_requests_that_belong_to_no_session(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path) as console:
+            await console.ask()
+            await console.ask(messages="none")
+            async with console.http.post(f"{console.address}/v1/chat/completions", data=b"{not json") as response:
+                assert response.status == 400
+            requests = (await console.get("/refused"))["requests"]
+            assert [(one["error"], one["session"]) for one in requests] == 2 * [("invalid_request", "")]
+            for one in requests:
+                turn = await console.get(f"/turns/{one['id']}")
+                assert "invalid_request" in turn["answer"]
+                assert "curl" in (await console.get(f"/turns/{one['id']}/snippets"))["curl"]
+                assert (await console.call(f"/turns/{one['id']}/replay", "POST", {})).status in (200, 400)
+
+    run(test)

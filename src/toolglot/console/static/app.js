@@ -6,11 +6,12 @@ import { live } from "console/lib/live_state.js";
 import { Loading, Note } from "console/lib/parts.js";
 import { view as sessions } from "console/views/sessions.js";
 import { view as session } from "console/views/session_live.js";
+import { view as refused } from "console/views/refused.js";
 import { view as kpis } from "console/views/kpis.js";
 import { view as playground } from "console/views/playground.js";
 import { view as routes } from "console/views/routes.js";
 
-const VIEWS = [sessions, session, kpis, playground, routes];
+const VIEWS = [sessions, session, refused, kpis, playground, routes];
 const path = signal(readPath());
 const problem = signal(null);
 const copiesWork = signal(false); // whether the login has ended here only
@@ -60,7 +61,7 @@ function Shell() {
 }
 
 function isCurrent(one, view) {
-  return one === view || (view?.name === "session" && one.name === "sessions");
+  return one === view || (["session", "refused"].includes(view?.name) && one.name === "sessions");
 }
 
 async function logOut() {

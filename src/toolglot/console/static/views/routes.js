@@ -59,8 +59,16 @@ function PlanCard({ plan, onChange }) {
   const wanted = percent === 0 ? "off" : percent === 100 ? (dryRun ? "shadow" : "full") : `${dryRun ? "shadow" : "canary"}-${percent}`;
   const isNew = percent !== plan.percent || (percent > 0 && dryRun !== plan.dry_run);
   useEffect(() => {
-    const timer = setTimeout(() => send("POST", "/rollout/preview", { name: plan.name, plan: wanted }).then(setPreview, setProblem), 200);
-    return () => clearTimeout(timer);
+    const abort = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        setPreview(await send("POST", "/rollout/preview", { name: plan.name, plan: wanted }, { signal: abort.signal }));
+        setProblem(null);
+      } catch (failure) {
+        if (!abort.signal.aborted) setProblem(failure);
+      }
+    }, 200);
+    return () => { clearTimeout(timer); abort.abort(); };
   }, [wanted]);
   const apply = async () => {
     try {
@@ -95,7 +103,7 @@ function Settings() {
   return html`<div class="toolbar"><input type="search" id="search" placeholder="Filter settings" aria-label="Filter settings" onInput=${(event) => setText(event.target.value)} /><span class="quiet total">${plural(rows.length, "setting")}</span></div>
     ${found.notes.map((note) => html`<${Note} kind="warn">${visible(note)}<//>`)}
     <div class="wide" tabindex="0" role="region" aria-label="Settings"><table class="measures settings-table"><thead><tr><th scope="col">setting</th><th scope="col">value</th><th scope="col">from</th></tr></thead>
-    <tbody>${rows.map(([name, one]) => html`<tr key=${name}><th scope="row"><code>${name}</code></th><td class="names value">${visible(show(one.value))}</td><td class="names">${one.source === "default" ? html`<span class="quiet">default</span>` : visible(one.source)}</td></tr>`)}</tbody></table></div>
+    <tbody>${rows.map(([name, one]) => html`<tr key=${name}><th scope="row"><code>${name.split(/(?<=[._])/).map((part) => html`${part}<wbr />`)}</code></th><td class="names value">${visible(show(one.value))}</td><td class="names">${one.source === "default" ? html`<span class="quiet">default</span>` : visible(one.source)}</td></tr>`)}</tbody></table></div>
     <h2 class="gap">Upstreams</h2>${found.upstreams.map((one) => html`<pre class="code wrap" tabindex="0" aria-label=${`Upstream ${one.name}`}>${visible(list(one))}</pre>`)}
     <h2 class="gap">Models</h2>${found.models.map((one) => html`<pre class="code wrap" tabindex="0" aria-label=${`Model ${one.name}`}>${visible(list(one))}</pre>`)}`;
 }

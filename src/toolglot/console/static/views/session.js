@@ -50,17 +50,18 @@ function Timeline({ session, turns, current, onChoose }) {
     event.preventDefault();
   };
   let number = Math.max(0, session.turns - turns.filter((turn) => !turn.replay_of).length); // earlier turns are not listed
+  const numbers = new Map();
   return html`<nav class="timeline" aria-label="Turns">
     <h2>${countTurns(turns, session)}</h2>
     <ol onKeyDown=${move}>${turns.map((turn) => {
-      if (!turn.replay_of) number += 1;
+      if (!turn.replay_of) numbers.set(turn.id, number += 1);
       return html`<li key=${turn.id}><button class=${`turn ${turn.replay_of ? "replayed" : ""}`} data-turn=${turn.id} aria-current=${turn === current ? "true" : undefined} onClick=${() => onChoose(turn.id)}>
         <span class="turn-line"><b class="turn-number">${turn.replay_of ? "↻" : number}</b>
           <span class="turn-what">${describe(turn)}</span>
           <span class="num">${duration(turn.duration)}</span></span>
         <${Bar} turn=${turn} longest=${longest} />
         <span class="turn-line badges">${turn.outcome !== "ok" && html`<${Badge} kind="bad">${turn.error || turn.outcome}<//>`}
-          ${turn.replay_of && html`<${Badge} kind="info">replay<//>`}
+          ${turn.replay_of && html`<${Badge} kind="info">replay${numbers.has(turn.replay_of) && ` of ${numbers.get(turn.replay_of)}`}<//>`}
           <${Badge}>${turn.dialect || turn.mode || "–"}<//>
           ${turn.attempts?.length > 1 && html`<${Badge} kind="warn">${turn.attempts.length} attempts<//>`}
           ${turn.repairs?.length > 0 && html`<${Badge} kind="warn" title=${turn.repairs.join(", ")}>${plural(turn.repairs.length, "repair")}<//>`}

@@ -82,6 +82,7 @@ function SessionsView() {
         <option value="">any outcome</option>${OUTCOMES.map((name) => html`<option value=${name}>${name}</option>`)}
       </select>
       <label class="check"><input type="checkbox" checked=${filter.troubled} onChange=${(event) => change({ troubled: event.target.checked })} /> needs attention</label>
+      <a class="aside" href="#/refused" title="Requests that were refused before a session was known">refused requests</a>
       <span class="quiet total" role="status">${total === null ? "" : plural(total, "session")}</span>
     </div>
     ${error && html`<${Note} kind="bad">${error.message}<//>`}
@@ -142,7 +143,7 @@ function Empty({ filtered }) {
   if (filtered) return html`<p class="empty">No session matches.</p>`;
   const store = state.value?.store;
   if (store && store !== "ok") return html`<div class="empty"><p>${store}</p></div>`;
-  return html`<div class="empty"><h2>No sessions yet</h2><p>Point a client at this gateway: <code>${location.origin}/v1</code>.</p><p class="quiet">A session appears here as soon as its first request has ended.</p></div>`;
+  return html`<div class="empty"><h2>No sessions yet</h2><p>Point a client at this gateway: <code>${location.origin}/v1</code>.</p><p class="quiet">A session appears here as soon as its first request has ended. Requests that are not valid belong to no session: they are among the <a href="#/refused">refused requests</a>.</p></div>`;
 }
 
 function useRowHeight() {
