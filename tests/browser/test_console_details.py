@@ -12,6 +12,8 @@ from support.browser import NARROW, check_page, opened_browser, shown_page
 from support.console import opened_console
 from support.gateway import run
 
+from toolglot.sim import SimOptions
+
 DIFF = """async ([one, other]) => {
     const { diffLines, firstDifferentByte, foldDiff } = await import("console/lib/diff.js");
     return { rows: foldDiff(diffLines(one, other)), byte: firstDifferentByte(one, other) };
@@ -65,6 +67,28 @@ def test_refused_requests_are_found(tmp_path: Path) -> None:
                 for tab in await shown.page.get_by_role("tab").all():
                     await tab.click()
                     await expect(shown.page.locator("[role=tabpanel]")).not_to_contain_text("Loading")
+                await check_page(shown)
+
+    run(test)
+
+
+def test_native_calls_of_attempts_stand_side_by_side(tmp_path: Path) -> None:
+    async def test() -> None:
+        options = SimOptions(defects=1, classes=("misspelt_tool",))
+        settings: dict[str, Any] = {"mode": "native", "recovery_retries": 1, "recovery_hold_calls": "always"}
+        async with opened_console(tmp_path, options, **settings) as console, opened_browser() as browser:
+            await console.ask()
+            await console.settle()
+            async with shown_page(browser, f"{console.address}/console") as shown:
+                page = shown.page
+                await page.locator(".virtual-body .row a").first.click()
+                await expect(page.locator(".native-call")).to_have_count(2)
+                await check_page(shown)
+                await page.locator("[data-tab=attempts]").click()
+                for at in range(2):
+                    await expect(page.locator(".attempt").nth(at).locator(".native-call")).to_contain_text(
+                        "package.json"
+                    )
                 await check_page(shown)
 
     run(test)

@@ -71,10 +71,16 @@ function Answer({ turn }) {
       ${turn.reasoning && html`<details class="reasoning" open><summary>Reasoning (${count(turn.reasoning.length)} characters)</summary><${TextBlock} text=${turn.reasoning} format=${false} label="reasoning" /></details>`}
       ${hasText ? html`<${Segments} segments=${segments} label="The model's own text" />`
         : html`<p class="quiet">${turn.record.calls ? "No text: the model made native calls only." : "The model wrote no text."}</p>`}
+      ${turn.attempts.map((attempt, at) => html`<${NativeCalls} calls=${attempt.calls} label=${turn.attempts.length > 1 ? `native call of attempt ${at + 1}` : "native call"} />`)}
       <${Pieces} turn=${turn} />
     </section>
     <section aria-label="What the client received"><h3>Client received</h3><${Events} turn=${turn} /></section>
   </div>`;
+}
+
+// Calls that the model made natively, as it wrote them.
+function NativeCalls({ calls, label = "native call" }) {
+  return calls?.map((call) => html`<div class="native-call"><h4>${label} <code>${call.name}</code></h4><${TextBlock} text=${call.arguments} label="arguments" /></div>`) ?? null;
 }
 
 const KIND_NAMES = { text: "text", reasoning: "reasoning", call: "call", arguments: "args", call_end: "call end", rejected: "rejected", finish: "finish", failed: "failed" };
@@ -128,7 +134,8 @@ function Attempts({ turn, summary }) {
     return html`<section class="attempt" aria-label=${`Attempt ${at + 1}`}>
       <h3>Attempt ${at + 1} ${record?.error ? html`<${Badge} kind="bad">${visible(record.error)}<//>` : html`<${Badge} kind="good">accepted<//>`} <span class="quiet num">${duration(record?.duration)}</span></h3>
       ${attempt.feedback.length > 0 && html`<details open><summary>Feedback that it was sent</summary>${attempt.feedback.map((message) => html`<${TextBlock} text=${message.text} format=${false} label=${message.role === "assistant" ? "its own answer, repeated" : "feedback"} />`)}</details>`}
-      ${attempt.segments.length ? html`<${Segments} segments=${attempt.segments} label=${`Text of attempt ${at + 1}`} />` : html`<p class="quiet">No text.</p>`}
+      ${attempt.segments.length ? html`<${Segments} segments=${attempt.segments} label=${`Text of attempt ${at + 1}`} />` : !attempt.calls?.length && html`<p class="quiet">No text.</p>`}
+      <${NativeCalls} calls=${attempt.calls} />
       <details><summary>Request (${bytes(attempt.request.length)})</summary><${TextBlock} text=${attempt.request} label=${`request of attempt ${at + 1}`} /></details>
     </section>`;
   })}</div>`;
