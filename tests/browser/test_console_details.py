@@ -63,6 +63,7 @@ def test_refused_requests_are_found(tmp_path: Path) -> None:
                 await shown.page.get_by_role("link", name="refused requests").last.click()
                 await expect(shown.page.locator(".turn")).to_have_count(1)
                 await expect(shown.page.locator(".event.failed")).to_contain_text("messages")
+                await expect(shown.page.get_by_text("No model was asked.")).to_be_visible()
                 await check_page(shown)
                 for tab in await shown.page.get_by_role("tab").all():
                     await tab.click()

@@ -7,7 +7,7 @@ import { theme } from "console/lib/theme.js";
 import uPlot from "uplot";
 
 const RANGES = [["1 h", 3600], ["24 h", 86_400], ["7 d", 604_800], ["30 d", 2_592_000]];
-const COLORS = ["--info", "--accent", "--warn", "--bad", "--s-reasoning", "--good", "--s-call", "--quiet"];
+const COLORS = ["--info", "--accent", "--warn", "--s-reasoning", "--good", "--s-call", "--quiet"]; // not that of the target
 const REFRESH = 15_000;
 const NONE = "-"; // stands for a model or dialect without a name
 const OUTCOME_COLORS = { ok: "--good", failed: "--bad", refused: "--warn", abandoned: "--quiet" };

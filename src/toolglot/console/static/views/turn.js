@@ -70,7 +70,7 @@ function Answer({ turn }) {
     <section aria-label="The model's own text"><h3>Model wrote</h3><${Legend} />
       ${turn.reasoning && html`<details class="reasoning" open><summary>Reasoning (${count(turn.reasoning.length)} characters)</summary><${TextBlock} text=${turn.reasoning} format=${false} label="reasoning" /></details>`}
       ${hasText ? html`<${Segments} segments=${segments} label="The model's own text" />`
-        : html`<p class="quiet">${turn.record.calls ? "No text: the model made native calls only." : "The model wrote no text."}</p>`}
+        : html`<p class="quiet">${!turn.record.upstream ? "No model was asked." : turn.record.calls ? "No text: the model made native calls only." : "The model wrote no text."}</p>`}
       ${turn.attempts.map((attempt, at) => html`<${NativeCalls} calls=${attempt.calls} label=${turn.attempts.length > 1 ? `native call of attempt ${at + 1}` : "native call"} />`)}
       <${Pieces} turn=${turn} />
     </section>
