@@ -20,9 +20,15 @@ def test_kpis_are_shown_with_plots(tmp_path: Path) -> None:
             await console.ask(model=HOSTILE)
             async with shown_page(browser, f"{console.address}/console#/kpis") as shown:
                 await shown.page.wait_for_selector(".plot canvas")
-                assert await shown.page.locator(".plot").count() == 6
+                assert await shown.page.locator(".plot").count() == 8
                 assert await shown.page.locator(".plot canvas").count() >= 4
                 await shown.page.get_by_role("button", name="1 h").click()
+                await shown.page.wait_for_selector("text=6 requests")
+                await shown.page.get_by_role("button", name="sim", exact=True).click()
+                await shown.page.wait_for_selector("text=4 requests")
+                chosen = shown.page.get_by_label("Model and dialect")
+                assert "sim · hermes" in await chosen.locator("option:checked").inner_text()
+                await chosen.select_option("all models and dialects")
                 await shown.page.wait_for_selector("text=6 requests")
                 table = shown.page.locator("table.measures").last
                 assert "sim" in await table.inner_text()

@@ -36,6 +36,50 @@ def test_kpis_count_requests_by_model_and_time(tmp_path: Path) -> None:
     run(test)
 
 
+def test_measures_of_one_model_and_dialect(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path) as console:
+            await console.ask()
+            await console.ask(model="other")
+            await console.ask(messages="none")
+            for query, requests in (("", 3), ("&model=other&dialect=hermes", 1), ("&model=-&dialect=-", 1)):
+                found = await console.get(f"/kpis?seconds=3600{query}")
+                assert found["requests"] == sum(sum(one["outcomes"].values()) for one in found["series"]) == requests
+                assert {one["model"] for one in found["models"]} == {"sim", "other", ""}
+            assert (await console.get("/kpis?model=other&dialect=glm45"))["requests"] == 0
+
+    run(test)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_overhead_is_a_part_of_the_time(tmp_path: Path, stream: bool) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, SimOptions(latency=200)) as console:
+            await console.ask(stream=stream)
+            total = (await console.get("/kpis?seconds=3600"))["total"]
+            assert 0 < total["overhead"]["p50"] < total["duration"]["p50"] - 0.15
+
+    run(test)
+
+
+def test_replays_are_not_measured(tmp_path: Path) -> None:
+    """They say nothing about what clients got."""
+
+    async def test() -> None:
+        async with opened_console(tmp_path) as console:
+            await console.ask()
+            [turn] = (await console.only_session())["turns"]
+            assert (await console.call(f"/turns/{turn['id']}/replay", "POST", {})).status == 200
+            found = await console.get("/kpis?seconds=3600")
+            assert found["requests"] == 1 and [one["requests"] for one in found["models"]] == [1]
+            async with console.http.get(f"{console.address}/metrics") as response:
+                lines = (await response.text()).splitlines()
+            assert 'toolglot_outcomes_total{fault="none",outcome="ok"} 2.0' in lines
+            assert 'toolglot_attempts_total{arm="on",outcome="success",transformation="reading"} 1.0' in lines
+
+    run(test)
+
+
 def test_near_misses_have_their_texts(tmp_path: Path) -> None:
     async def test() -> None:
         script = (ScriptedAnswer(Answer(text='read(filePath="a.py", mode=open("x"))')),)

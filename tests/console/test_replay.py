@@ -13,6 +13,8 @@ from support import samples
 from support.console import OpenedConsole, opened_console
 from support.gateway import READ, run
 
+from toolglot.sim import SimOptions
+
 
 async def replay(console: OpenedConsole, turn: str, **choice: Any) -> Any:
     answer = await console.call(f"/turns/{turn}/replay", "POST", choice)
@@ -209,16 +211,57 @@ def test_snippets_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert len(requests) == 3 and requests[0] == requests[1] == requests[2]
             check_sample(snippets)
 
-    def check_sample(snippets: dict[str, str]) -> None:
+    def check_sample(snippets: dict[str, Any]) -> None:
+        [written] = snippets["samples"]
         (tmp_path / "tools").mkdir()
         (tmp_path / "tools" / "recorded.json").write_text(snippets["tools"], "utf-8")
         (tmp_path / "hermes").mkdir()
         file = tmp_path / "hermes" / "recorded.md"
-        file.write_bytes(snippets["sample"].encode())
+        file.write_bytes(written.encode())
         monkeypatch.setattr(samples, "DATA", tmp_path)
         sample = samples.parse_sample(file)
-        assert samples.render_sample(sample) == snippets["sample"]
+        assert samples.render_sample(sample) == written
         assert samples.read_sample(sample) == sample.expected
         assert [name for name, _ in sample.expected.calls] == ["read"]
+
+    run(test)
+
+
+def test_a_long_request_as_curl(tmp_path: Path) -> None:
+    """An argument of a command has at most 128 KiB on Linux."""
+
+    async def test() -> None:
+        async with opened_console(tmp_path) as console:
+            await console.ask("END it's $HOME `x` \\" + 40_000 * "é")
+            [turn] = (await console.only_session())["turns"]
+            snippets = await console.get(f"/turns/{turn['id']}/snippets")
+            process = await asyncio.create_subprocess_exec(
+                "sh", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            )
+            output, _ = await process.communicate(snippets["curl"].encode())
+            assert process.returncode == 0 and b"[DONE]" in output
+            await console.settle()
+            texts = [
+                (await console.get(f"/turns/{one['id']}"))["request"]
+                for session in (await console.get("/sessions"))["sessions"]
+                for one in (await console.get(f"/sessions/{session['id']}"))["turns"]
+            ]
+            assert len(texts) == 2 and json.loads(texts[0]) == json.loads(texts[1])
+
+    run(test)
+
+
+def test_each_attempt_is_a_sample_of_its_own(tmp_path: Path) -> None:
+    async def test() -> None:
+        options = SimOptions(defects=1, classes=("missing_required",))
+        async with opened_console(tmp_path, options, recovery_retries=1, recovery_hold_calls="always") as console:
+            await console.ask()
+            [turn] = (await console.only_session())["turns"]
+            attempts = (await console.get(f"/turns/{turn['id']}"))["attempts"]
+            written = (await console.get(f"/turns/{turn['id']}/snippets"))["samples"]
+            assert len(attempts) == len(written) == 2
+            for attempt, sample in zip(attempts, written, strict=True):
+                assert f"## Written\n\n```text\n{attempt['text']}\n```" in sample
+            assert "### Rejected `missing_argument`" in written[0] and "### Call `read`" in written[1]
 
     run(test)

@@ -5,8 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.console import AGENT, opened_console
 from support.gateway import run
+
+from toolglot.console.turns import read_calls
+from toolglot.core.events import CallArguments, CallStarted
+from toolglot.gateway.telemetry.trace import Trace
+from toolglot.sim import SimOptions
+
+SECRET = "sk-ant-api03-aBcDeFgHiJkLmNoPqRsTuVwXyZ0123456789"
 
 
 def test_a_session_is_listed_with_its_totals(tmp_path: Path) -> None:
@@ -62,3 +70,51 @@ def test_filters(tmp_path: Path) -> None:
                 assert (await console.call(f"/sessions{wrong}")).status == 400, wrong
 
     run(test)
+
+
+def test_refused_requests_that_belong_to_no_session(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path) as console:
+            await console.ask()
+            await console.ask(messages="none")
+            async with console.http.post(f"{console.address}/v1/chat/completions", data=b"{not json") as response:
+                assert response.status == 400
+            requests = (await console.get("/refused"))["requests"]
+            assert [(one["error"], one["session"]) for one in requests] == 2 * [("invalid_request", "")]
+            for one in requests:
+                turn = await console.get(f"/turns/{one['id']}")
+                assert "invalid_request" in turn["answer"]
+                assert "curl" in (await console.get(f"/turns/{one['id']}/snippets"))["curl"]
+                assert (await console.call(f"/turns/{one['id']}/replay", "POST", {})).status in (200, 400)
+
+    run(test)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_native_calls_of_each_attempt(tmp_path: Path, stream: bool) -> None:
+    """What the model called, and not only what was delivered in the end."""
+
+    async def test() -> None:
+        options = SimOptions(defects=1, classes=("misspelt_tool",))
+        settings: dict[str, Any] = {"mode": "native", "recovery_retries": 1, "recovery_hold_calls": "always"}
+        async with opened_console(tmp_path, options, **settings) as console:
+            await console.ask(f'Read the file "{SECRET}.txt"', stream=stream)
+            [summary] = (await console.only_session())["turns"]
+            assert summary["mode"] == "native"
+            first, second = (await console.get(f"/turns/{summary['id']}"))["attempts"]
+            assert first["calls"][0]["name"] != "read" and second["calls"][0]["name"] == "read"
+            assert all('"filePath"' in one["calls"][0]["arguments"] for one in (first, second))
+            assert SECRET not in str([first["calls"], second["calls"]])
+
+    run(test)
+
+
+def test_long_native_calls_stay_a_document() -> None:
+    trace = Trace(0.0, 8000)
+    for index in range(3):
+        trace.events.append((1.0, 0, [CallStarted(index, f"c{index}", "write")]))
+        trace.events += [(1.0, 0, [CallArguments(index, '"\u0001"' * 50)])] * 5
+    found = read_calls(trace.encode_calls().decode())
+    assert len(trace.encode_calls()) < 8000
+    assert [call.name for call in found] == ["write", "write"]
+    assert len(found[0].arguments) == 750 and found[1].arguments == "(too long)"

@@ -63,6 +63,20 @@ def test_a_quoted_call() -> None:
     assert any(kind == "quoted" and "a.txt" in text for kind, text in quoted)
 
 
+@pytest.mark.parametrize(
+    "around", ["For example: {}", "```\n{}\n```\nThat is how it looks.", "You could write {} but I do not. Shall I?"]
+)
+def test_a_call_that_is_only_shown(around: str) -> None:
+    """A reader of the console asks why it was not executed."""
+    found = kinds(around.format(CALL))
+    assert ("quoted", CALL) in found and "call" not in dict(found)
+
+
+def test_a_name_in_prose_is_no_shown_call() -> None:
+    text = 'Use read [1] or {read} or <b>read</b>, or `"name": "read"`, or {"name": "read"} when you can. ' * 30
+    assert kinds(text) == [("prose", text)]
+
+
 @pytest.mark.parametrize("text", ["", "plain", "\u202e\x00\ud7ff😀", "<tool_call>", "{" * 2000])
 def test_odd_texts(text: str) -> None:
     kinds(text)

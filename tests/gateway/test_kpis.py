@@ -96,3 +96,9 @@ def test_quantiles() -> None:
     assert find_quantiles([]) == {}
     assert find_quantiles([3.0]) == {"p50": 3.0, "p95": 3.0, "p99": 3.0}
     assert find_quantiles([float(number) for number in range(1, 101)]) == {"p50": 50.0, "p95": 95.0, "p99": 99.0}
+
+
+def test_the_rates_of_a_model_are_not_those_of_recovery() -> None:
+    outcomes = {"recovery": {"success": 1, "same": 3}, "reading": {"success": 8}}
+    [model] = count([make_record(outcomes=outcomes, arms={"recovery": "on", "reading": "on"})])["models"]
+    assert model["rates"]["success rate"] == 1.0

@@ -94,7 +94,9 @@ def run(telemetry: Telemetry, clock: Time) -> RequestRecorder:
     recorder.mode, recorder.dialect = "text", "qwen3_coder"
     recorder.conversation, recorder.arms["reading"], recorder.complaints = "0a1b2c", "on", ["no_tool"]
     telemetry.stream(recorder)
-    clock.seconds += 0.5
+    clock.seconds += 0.25
+    recorder.add_overhead(recorder.began)
+    clock.seconds += 0.25
     recorder.count_bytes(bytes(10))
     clock.seconds += 1
     recorder.count_bytes(bytes(20))
@@ -102,7 +104,7 @@ def run(telemetry: Telemetry, clock: Time) -> RequestRecorder:
         recorder.observe(event)
     recorder.notes.append("tool #2 skipped: no name")
     recorder.prompt_bytes, recorder.stable_bytes, recorder.unstable_at = 9000, 70, "system"
-    recorder.agent, recorder.replay_of = "claude-cli/2.1 (external, cli)", "rec_1"
+    recorder.agent = "claude-cli/2.1 (external, cli)"
     telemetry.finish(recorder, 200)
     return recorder
 
@@ -167,7 +169,8 @@ def test_a_record_describes_the_outcome_of_a_request(telemetry: Telemetry, clock
         "stable_bytes": 70,
         "unstable_at": "system",
         "agent": "claude-cli/2.1",
-        "replay_of": "rec_1",
+        "replay_of": "",
+        "overhead": 0.25,
     }
 
 
@@ -454,6 +457,8 @@ def test_records_are_counted(telemetry: Telemetry, clock: Time) -> None:
         "toolglot_clients_gone_total": 1,
         "toolglot_first_chunk_seconds_count mode=text": 2,
         "toolglot_first_chunk_seconds_sum mode=text": 1.0,
+        "toolglot_overhead_seconds_count mode=text": 2,
+        "toolglot_overhead_seconds_sum mode=text": 0.5,
         "toolglot_request_seconds_count mode=text": 2,
         "toolglot_request_seconds_count mode=none": 1,
         "toolglot_request_seconds_sum mode=text": 3.0,

@@ -33,6 +33,10 @@ svg text { fill: currentColor; font-size: 11px; } .grid { stroke: var(--line); }
 """
 
 
+RATES: Final = {"success": "success rate", "errors": "error rate", "recognition": "tool recognition"}
+"""Columns of the table of models, and the rates in them."""
+
+
 def make_page(lines: Sequence[str]) -> str:
     """The page for these records, as lines of JSON with any prefix of a log collector."""
     encoded = [line[line.find("{") :].encode("utf-8", "replace") for line in lines]
@@ -65,16 +69,21 @@ def _render(found: Mapping[str, Any]) -> Iterator[str]:
         for quantile in ("p50", "p95")
     }
     yield draw_plot(latencies, found, _format_seconds)
+    yield "<h2>Overhead</h2><p class=dim>Time that the gateway itself took.</p>"
+    overheads = {
+        quantile: [(one["time"], one["overhead"][quantile]) for one in series if one["overhead"]]
+        for quantile in ("p50", "p95", "p99")
+    }
+    yield draw_plot(overheads, found, _format_seconds)
     yield from _render_models(found["models"])
 
 
 def _render_models(models: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    heads = ("model", "dialect", "requests", "calls", "repairs", "rejected", "retries", "success", "recognition")
+    heads = ("model", "dialect", "requests", "calls", "repairs", "rejected", "retries", *RATES)
     yield "<h2>Models and dialects</h2><div class=wide><table><tr>"
     yield "".join(f"<th>{head}" for head in heads)
     for model in models:
-        measured: Mapping[str, Any] = next(iter(model["transformations"].values()), {"rates": {}})
-        rates = measured["rates"]
+        rates: Mapping[str, Any] = model["rates"]
         cells = (
             model["model"] or "-",
             model["dialect"] or "-",
@@ -83,8 +92,7 @@ def _render_models(models: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f"{sum(model['repairs'].values()):,}",
             f"{sum(model['rejected'].values()):,}",
             f"{model['retries']:,}",
-            _format_share(rates.get("success rate")),
-            _format_share(rates.get("tool recognition")),
+            *(_format_share(rates.get(rate)) for rate in RATES.values()),
         )
         yield "<tr>" + "".join(f"<td>{escape(str(cell))}" for cell in cells)
     yield "</table></div></html>\n"

@@ -38,6 +38,8 @@ GUARD: Final = "x-toolglot-console"
 SAFE_METHODS: Final = ("GET", "HEAD")
 OWN_SITES: Final = ("", "same-origin", "none")
 """Values of Sec-Fetch-Site of requests that the console itself, or a user, has made."""
+OTHER_SITE: Final = "The console answers only its own pages."
+OPEN_IT: Final = "open /console at the address of the gateway itself."
 MAX_KEY: Final = 1000
 LOGIN_ID: Final = re.compile("[0-9a-f]{32}")
 EXPIRES: Final = re.compile("[0-9]{1,19}")
@@ -173,14 +175,14 @@ def check_source(request: HttpRequest) -> None:
     """Raise OriginError if a page of another site may have sent the request."""
     given = request.headers.get
     if given("sec-fetch-site", "") not in OWN_SITES and not is_navigation(request):
-        raise OriginError("The console answers only its own pages.")
+        raise OriginError(OTHER_SITE, step=OPEN_IT)
     if request.method in SAFE_METHODS:
         return
     origin = given("origin", "")
     if origin and urlsplit(origin).netloc != given("host", ""):
-        raise OriginError("The console answers only its own pages.")
+        raise OriginError(OTHER_SITE, step=OPEN_IT)
     if given(GUARD, "") != "1":
-        raise OriginError(f"Requests that change something need the header {GUARD}: 1.")
+        raise OriginError(f"Requests that change something need the header {GUARD}: 1.", step="send that header.")
 
 
 def is_navigation(request: HttpRequest) -> bool:

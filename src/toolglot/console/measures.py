@@ -1,11 +1,12 @@
 """The API of the view KPIs.
 
-GET /kpis?seconds=     rates, outcomes, faults and latencies over the last seconds, by time, model and dialect
+GET /kpis?seconds=&model=&dialect=     rates, outcomes, faults and latencies over the last seconds, by time; of one
+                                       model and dialect if they are given ("-" stands for none)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 
@@ -26,6 +27,8 @@ MAX_RECORDS: Final = 50_000
 """The newest records that are counted; more would keep the page waiting."""
 KNOWN_SECONDS: Final = 2.0
 """Seconds for which all pages get the same measures."""
+NONE: Final = "-"
+"""Stands for a model or dialect without a name."""
 SHOWN_MISSES: Final = 20
 MISS_LENGTH: Final = 600
 MODEL_TEXT: Final = "model"
@@ -42,15 +45,16 @@ class KpisView:
         yield "GET", "/kpis", self.show_kpis
 
     async def show_kpis(self, request: HttpRequest) -> Response:
-        given = read_query(request.query, ("seconds",))
+        given = read_query(request.query, ("seconds", "model", "dialect"))
         seconds = read_number(given, "seconds", 24 * HOUR, 1, YEAR)
-        return Response(await self.known.find(seconds, partial(self.measure, seconds)))
+        chosen = read_choice(given, "model"), read_choice(given, "dialect")
+        return Response(await self.known.find((seconds, *chosen), partial(self.measure, seconds, *chosen)))
 
-    async def measure(self, seconds: int) -> bytes:
+    async def measure(self, seconds: int, model: str | None = None, dialect: str | None = None) -> bytes:
         """The measures as JSON. Raises: UnknownPathError, StoreError."""
         store = await self.context.open_store()
         now = self.context.gateway.source.now()
-        kpis, complete = Kpis(now - seconds, now), False
+        kpis, complete = Kpis(now - seconds, now, model, dialect), False
         before, counted = "", 0
         while counted < MAX_RECORDS and not complete:
             rows = await call_store(store.list_records(None, RecordQuery(limit=PAGE, before=before)))
@@ -63,6 +67,11 @@ class KpisView:
         found["near_misses"] = [await show_miss(store, miss) for miss in kpis.near_misses[:SHOWN_MISSES]]
         found["near_miss_count"] = len(kpis.near_misses)
         return await work.run(encode_json, found)
+
+
+def read_choice(given: Mapping[str, str], name: str) -> str | None:
+    value = given.get(name)
+    return "" if value == NONE else value
 
 
 def add_rows(kpis: Kpis, rows: Iterable[RecordRow]) -> None:

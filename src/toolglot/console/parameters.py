@@ -21,7 +21,7 @@ Body = TypeVar("Body")
 
 
 def read_only_error() -> ForbiddenError:
-    return ForbiddenError(READ_ONLY)
+    return ForbiddenError(READ_ONLY, step="set console.read_only to false, if the console may change something.")
 
 
 def read_query(query: Mapping[str, str], known: Sequence[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ Nothing is stored and no model is asked.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct, to_builtins
@@ -17,10 +18,11 @@ import toolglot
 from toolglot.console import work
 from toolglot.console.app import ConsoleContext
 from toolglot.console.parameters import encode_json, make_response, read_body
-from toolglot.console.spans import list_regions, split
+from toolglot.console.spans import find_shown, list_regions, split
 from toolglot.core.conversation import Conversation
 from toolglot.core.errors import ClientError, RequestError
 from toolglot.core.events import CallRejected, Event, Finished, Started, merge_deltas
+from toolglot.core.schema.toolset import CompiledTools, compile_declared
 from toolglot.gateway.mounting import HttpRequest, Response, Route
 from toolglot.reading.reader import Reading, collect
 from toolglot.wires import client_wires
@@ -83,7 +85,8 @@ def check_input(given: PlaygroundInput) -> None:
 def read_input(given: PlaygroundInput) -> bytes:
     """What the page shows, as JSON. Raises: RequestError if tools or dialect cannot be used."""
     try:
-        reader = toolglot.Reader(tools=given.tools, dialect=given.dialect, unknown_tools=given.unknown_tools)
+        tools = compile_declared(given.tools, ())
+        reader = toolglot.Reader(tools, given.dialect, unknown_tools=given.unknown_tools)
     except ClientError as error:
         raise RequestError(error.message) from None
     text, size = given.text, given.size or max(len(given.text), 1)
@@ -91,10 +94,12 @@ def read_input(given: PlaygroundInput) -> bytes:
     steps.append(reader.close(truncated=given.truncated))
     events = [event for step in steps for event in step]
     reading = collect(events, text)
+    regions = list(list_regions(text, reading))
+    regions += find_shown(text, regions, tools.names, partial(read_alone, given, tools))
     shown = [(at, event) for at, step in enumerate(steps) for event in step][:MAX_EVENTS]
     return encode_json(
         {
-            "segments": split(text, list_regions(text, reading)),
+            "segments": split(text, regions),
             "text": reading.text,
             "reasoning": reading.reasoning,
             "calls": [describe_call(call) for call in reading.calls],
@@ -104,6 +109,11 @@ def read_input(given: PlaygroundInput) -> bytes:
             "wires": encode_answer(events, reading, given.truncated),
         }
     )
+
+
+def read_alone(given: PlaygroundInput, tools: CompiledTools, piece: str) -> Reading:
+    """A piece of the text as if there were nothing around it."""
+    return toolglot.read(piece, tools, given.dialect, unknown_tools=given.unknown_tools)
 
 
 def describe_call(call: toolglot.Call) -> dict[str, Any]:

@@ -5,7 +5,7 @@ GET    /sessions/{id}                                       with its turns, olde
 DELETE /sessions/{id}
 GET    /sessions/{id}/export?check=                         the session as one HTML file
 GET    /turns/{id}                                          one turn in full
-GET    /loose?before=                                       requests that belong to no session
+GET    /refused                                             the newest requests that belong to no session
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from toolglot.core.errors import OverloadError, RequestError, UnknownPathError
 from toolglot.gateway.mounting import HttpRequest, Response, Route
 from toolglot.gateway.storage import describe_session
 from toolglot.gateway.telemetry.record_writer import call_store
-from toolglot.store.interface import OUTCOMES, RecordQuery, RecordRow, SessionQuery, SessionRow, Store
+from toolglot.store.interface import OUTCOMES, REFUSED, RecordQuery, RecordRow, SessionQuery, SessionRow, Store
 
 MAX_PAGE: Final = 500
 MAX_TURNS: Final = 2000
+MAX_REFUSED: Final = 200
 MAX_EXPORTS: Final = 8
 """Exports at the same time; each holds a turn in memory while its client reads."""
 EXPORT_SECONDS: Final = 10
@@ -50,6 +51,7 @@ class SessionsView:
         yield "DELETE", "/sessions/{id:[^/]+}", self.delete_session
         yield "GET", "/sessions/{id:[^/]+}/export", self.export
         yield "GET", "/turns/{id:[^/]+}", self.show_turn
+        yield "GET", "/refused", self.list_refused
 
     async def list_sessions(self, request: HttpRequest) -> Response:
         given = read_query(request.query, FILTERS)
@@ -72,6 +74,11 @@ class SessionsView:
         row = await find_session(store, read_id(request))
         turns = [summarize(record) for record in await list_turns(store, row.id)]
         return make_response({"session": describe_session(row), "turns": turns})
+
+    async def list_refused(self, request: HttpRequest) -> Response:
+        store = await self.context.open_store()
+        rows = await call_store(store.list_records(None, RecordQuery(limit=MAX_REFUSED, outcome=REFUSED)))
+        return make_response({"requests": [summarize(row) for row in rows if not row.session]})
 
     async def delete_session(self, request: HttpRequest) -> Response:
         session_id = read_id(request)

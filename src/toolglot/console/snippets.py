@@ -9,14 +9,17 @@ from typing import Final
 import msgspec
 
 from toolglot.config import Settings
-from toolglot.console.turns import decode_conversation, find_tools
+from toolglot.console.turns import decode_conversation, divide, find_tools, read_trace
 from toolglot.core.conversation import Tool
 from toolglot.core.schema.toolset import compile_tools
+from toolglot.gateway.telemetry.trace import TEXT
 from toolglot.reading.reader import Reading, read
 from toolglot.store.interface import RecordRow
 from toolglot.wires import all_wires
 
 TOOLS_NAME: Final = "recorded"
+MAX_ARGUMENT: Final = 100_000
+"""Bytes of a body that is an argument; Linux allows 131,072."""
 UNKEEPABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff]")
 """Characters that an editor or Git would not keep; a fence marked ``escaped`` shows them."""
 PYTHON: Final = """\
@@ -36,30 +39,38 @@ with urllib.request.urlopen(request) as response:
 """
 
 
-def write_snippets(row: RecordRow, address: str, settings: Settings) -> dict[str, str]:
-    """The snippets by name. ``sample`` and ``tools`` are empty if the model's own text was not recorded."""
+def write_snippets(row: RecordRow, address: str, settings: Settings) -> dict[str, object]:
+    """The snippets by name. ``samples`` has one for each attempt with text; they and ``tools`` are empty if the model's
+    own text was not recorded."""
     body = row.bodies["request"].decode("utf-8", "replace")
     record = msgspec.json.decode(row.data)
     wire = all_wires()[row.wire]
     target = address + wire.base_path + wire.locate(row.model, stream=bool(record.get("stream")))
     conversation = decode_conversation(wire, row.bodies["request"], row.model)
     tools = find_tools(conversation, str(record.get("agent", "")), settings.clients.xml)
-    text = row.bodies.get("model", b"").decode("utf-8", "replace")
+    text, trace = row.bodies.get("model", b"").decode("utf-8", "replace"), read_trace(row.bodies.get("trace", b""))
+    texts = divide(text, trace, TEXT, len(trace.attempts) + 1)
     return {
         "curl": write_curl(target, body),
         "python": PYTHON.format(body=repr(body), address=repr(target)),
-        "sample": write_sample(row, text, tools, str(record.get("dialect", ""))) if text else "",
+        "samples": [write_sample(row, one, tools, str(record.get("dialect", ""))) for one in texts if one],
         "tools": describe_tools(tools) if text else "",
     }
 
 
 def write_curl(target: str, body: str) -> str:
-    """A command for a POSIX shell; the key comes from the environment."""
-    quoted = "'" + body.replace("'", "'\\''") + "'"
-    return (
+    """A command for a POSIX shell; the key comes from the environment. A body that is too long for an argument of a
+    command is read from a here document."""
+    command = (
         f"curl -sN {quote(target)} -H 'Content-Type: application/json'"
-        f' -H "Authorization: Bearer ${{TOOLGLOT_KEY:-none}}" --data-binary {quoted}'
+        ' -H "Authorization: Bearer ${TOOLGLOT_KEY:-none}" --data-binary'
     )
+    if len(body.encode()) < MAX_ARGUMENT:
+        return f"{command} {quote(body)}"
+    end = "END"
+    while end in body:
+        end += "_"
+    return f"{command} @- <<'{end}'\n{body}\n{end}\n"
 
 
 def quote(text: str) -> str:

@@ -7,9 +7,10 @@ Segments carry their text, not positions, because Python and JavaScript count ch
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
-from itertools import count
+from itertools import count, islice
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -32,6 +33,13 @@ QUOTED: Final = "quoted"
 KINDS: Final = (PROSE, REASONING, CALL, PARAMETER, REPAIR, REJECTED, QUOTED)
 MAX_READ: Final = 4 << 20
 """Characters above which a text is shown without colours."""
+OPENING: Final = re.compile(r"[<\[{]")
+"""How calls begin that are not mistaken for prose."""
+MAX_SHOWN: Final = 20
+"""Names of tools in prose around which a call is looked for."""
+TRIED: Final = 8
+SHOWN_HEAD: Final = 160
+SHOWN_LENGTH: Final = 20_000
 
 
 class Segment(NamedTuple):
@@ -65,21 +73,22 @@ def read_text(
     compiled = compile_tools(tuple(tools), options.supported_tools)
     quotations = find_quotations(list_quotable(messages), compiled.names, bool(options.shell), list_call_marks())
 
-    def read(given: Quotations) -> tuple[Reading, Reader]:
+    def read(given: Quotations, piece: str) -> tuple[Reading, Reader]:
         numbers = count(1)
         reader = Reader.prepared(compiled, dialect or "auto", options, lambda: f"call_{next(numbers)}", given)
-        return collect([*reader.feed(text), *reader.close()], text), reader
+        return collect([*reader.feed(piece), *reader.close()], piece), reader
 
-    reading, reader = read(quotations)
+    reading, reader = read(quotations, text)
     regions = list(list_regions(text, reading))
     if any(reason is Reason.QUOTATION for _, reason in reader.left):
         known = {region.start for region in regions}
-        unquoted, _ = read(NO_QUOTATIONS)
+        unquoted, _ = read(NO_QUOTATIONS, text)
         regions += [
             Region(*call.span, QUOTED, f"{call.name}: quoted from the conversation, not executed")
             for call in unquoted.calls
             if call.span is not None and call.span[0] not in known
         ]
+    regions += find_shown(text, regions, compiled.names, lambda piece: read(NO_QUOTATIONS, piece)[0])
     return TextReading(split(text, regions), reading.calls, reading.rejected, list(reader.missed))
 
 
@@ -102,6 +111,33 @@ def list_regions(text: str, reading: Reading) -> Iterator[Region]:
             if found >= 0:
                 at = found + len(wanted)
                 yield Region(found, at, REASONING)
+
+
+def find_shown(
+    text: str, regions: Sequence[Region], names: Iterable[str], read: Callable[[str], Reading]
+) -> list[Region]:
+    """Calls that stayed text because the model only shows them: they are read as calls if nothing is around them."""
+    known = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    if not known:
+        return []
+    found: list[Region] = []
+    at = tried = 0
+    for segment in split(text, regions):
+        free, at = at, at + len(segment.text)
+        if segment.kind != PROSE:
+            continue
+        for name in re.compile(known).finditer(text, free, at):
+            if name.start() < free or tried >= MAX_SHOWN:
+                continue
+            tried += 1
+            for opening in islice(OPENING.finditer(text, max(free, name.start() - SHOWN_HEAD), name.start()), TRIED):
+                begin = opening.start()
+                call = next(iter(read(text[begin : min(at, begin + SHOWN_LENGTH)]).calls), None)
+                if call is not None and call.name == name[0] and call.span and not (call.span[0] or call.repairs):
+                    free = begin + call.span[1]
+                    found.append(Region(begin, free, QUOTED, f"{call.name}: only shown, not executed"))
+                    break
+    return found
 
 
 def find_parameters(text: str, span: Span, arguments: str) -> Iterator[Region]:

@@ -33,7 +33,7 @@ from toolglot.core.events import (
 )
 from toolglot.core.options import make_options
 from toolglot.gateway.storage import describe_record
-from toolglot.gateway.telemetry.trace import REASONING, TEXT, StoredTrace
+from toolglot.gateway.telemetry.trace import REASONING, TEXT, NativeCall, StoredTrace
 from toolglot.store.interface import RecordRow
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import Wire
@@ -149,6 +149,7 @@ def list_attempts(
     number = max(len(sent), len(trace.attempts) + 1)
     texts = divide(bodies.get("model", ""), trace, TEXT, number)
     thoughts = divide(bodies.get("reasoning", ""), trace, REASONING, number)
+    calls = read_calls(bodies.get("native_calls", ""))
     for at in range(number):
         request = sent[at] if at < len(sent) else ""
         yield {
@@ -157,6 +158,7 @@ def list_attempts(
             "text": texts[at],
             "segments": read(texts[at]) if texts[at] else [],
             "reasoning": thoughts[at],
+            "calls": [{"name": call.name, "arguments": call.arguments} for call in calls if call.attempt == at],
             "ended": trace.attempts[at] if at < len(trace.attempts) else None,
         }
 
@@ -172,6 +174,14 @@ def divide(text: str, trace: StoredTrace, kind: str, number: int) -> list[str]:
         texts.append(text[at : at + size])
         at += size
     return [*texts, text[at:]]
+
+
+def read_calls(data: str) -> list[NativeCall]:
+    """The native calls of the model."""
+    try:
+        return msgspec.json.decode(data, type=list[NativeCall])
+    except msgspec.DecodeError:
+        return []
 
 
 def find_added(before: str, after: str) -> list[dict[str, str]]:

@@ -51,6 +51,8 @@ class Responder:
         self.tail = b""
         self.last_write = self.loop.time()
         self.timer = self.loop.call_later(heartbeat_seconds, self.heartbeat) if exchange.streamed else None
+        if self.recorder.overhead is None:
+            self.recorder.add_overhead(self.recorder.began)
 
     async def answer(self, response: UpstreamResponse) -> Response | None:
         if 300 <= response.status < 400:
@@ -112,8 +114,9 @@ class Responder:
 
     async def answer_whole(self, response: UpstreamResponse) -> Response | None:
         streamed = await response.is_streamed(self.exchange.upstream_wire.stream_type)
-        body = await response.read()
+        body, read = await response.read(), self.recorder.clock()
         out = await offload.run(len(body) >= offload.LARGE_ANSWER, answers.reply, self.exchange, body, streamed)
+        self.recorder.add_overhead(read)
         if self.exchange.asks_again:
             return None
         await self.run_before_end()
@@ -136,8 +139,9 @@ class Responder:
         """Answer a streaming request from a complete upstream response."""
         stream = self.stream if isinstance(self.stream, TranslatedStream) else TranslatedStream(self.exchange)
         self.stream = stream
-        body = await response.read()
+        body, read = await response.read(), self.recorder.clock()
         out = await offload.run(len(body) >= offload.LARGE_ANSWER, stream.convert_whole, body)
+        self.recorder.add_overhead(read)
         self.begin()
         await self.end_unless_asked_again(out)
 

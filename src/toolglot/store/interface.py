@@ -29,7 +29,8 @@ abandoned by the client."""
 
 BODY_KINDS: Final = ("request", "upstream_request", "model", "reasoning", "answer")
 """The client's request, what the upstream was sent last, the model's own text and reasoning, what the client got. What
-earlier attempts were sent is ``upstream_request.1``, ``upstream_request.2``, ...; ``trace`` is when the pieces came."""
+earlier attempts were sent is ``upstream_request.1``, ``upstream_request.2``, ...; ``native_calls`` are those that the
+model made; ``trace`` is when the pieces came."""
 ADMIN: Final = "admin"
 """The scope of a client key that may open the console."""
 

@@ -6,11 +6,12 @@ import { live } from "console/lib/live_state.js";
 import { Loading, Note } from "console/lib/parts.js";
 import { view as sessions } from "console/views/sessions.js";
 import { view as session } from "console/views/session_live.js";
+import { view as refused } from "console/views/refused.js";
 import { view as kpis } from "console/views/kpis.js";
 import { view as playground } from "console/views/playground.js";
 import { view as routes } from "console/views/routes.js";
 
-const VIEWS = [sessions, session, kpis, playground, routes];
+const VIEWS = [sessions, session, refused, kpis, playground, routes];
 const path = signal(readPath());
 const problem = signal(null);
 const copiesWork = signal(false); // whether the login has ended here only
@@ -50,7 +51,7 @@ function Shell() {
       <a class="brand" href="#/sessions"><img src="/console/assets/icon.svg" alt="" width="20" height="20" />toolglot</a>
       <nav aria-label="Views"><ul>${VIEWS.filter((one) => one.href).map((one) => html`<li><a href=${one.href} aria-current=${isCurrent(one, view) ? "page" : undefined}>${one.title}</a></li>`)}</ul></nav>
       <span class="spring"></span>
-      ${live.value !== null && html`<span class=${`live ${live.value ? "on" : "off"}`} role="status"><i class="dot" aria-hidden="true"></i>${live.value ? "live" : "reconnecting"}</span>`}
+      ${live.value !== null && html`<span class=${`live ${live.value ? "on" : "off"}`} role="status"><i class="dot" aria-hidden="true"></i><span class="live-word">${live.value ? "live" : "reconnecting"}</span></span>`}
       ${state.value.read_only && html`<span class="badge">read-only</span>`}
       <button class="ghost" onClick=${switchTheme} aria-label=${`Theme: ${theme.value}. Switch`}>${{ auto: "◐", light: "☀", dark: "☾" }[theme.value]}</button>
       ${state.value.login_required && html`<button class="ghost" onClick=${logOut}>Log out</button>`}
@@ -60,7 +61,7 @@ function Shell() {
 }
 
 function isCurrent(one, view) {
-  return one === view || (view?.name === "session" && one.name === "sessions");
+  return one === view || (["session", "refused"].includes(view?.name) && one.name === "sessions");
 }
 
 async function logOut() {

@@ -15,7 +15,7 @@ const source = {
 
 function ExportedPage() {
   const [chosen, setChosen] = useState("");
-  return html`<div class="shell"><header class="top"><span class="brand">toolglot</span><span class="quiet">session, exported ${data.exported}</span><span class="spring"></span>
+  return html`<div class="shell"><header class="top"><span class="brand">toolglot</span><span class="quiet">session, exported ${data.exported.slice(0, 16).replace("T", " ")} UTC</span><span class="spring"></span>
       <button class="ghost" onClick=${switchTheme}>Theme: ${theme.value}</button></header>
     <main>${data.left_out > 0 && html`<p class="note warn">${data.left_out} turns are left out: the file would be too large.</p>`}
       <${SessionPage} id=${data.session.id} chosen=${chosen} source=${source} onChoose=${setChosen} /></main></div>`;

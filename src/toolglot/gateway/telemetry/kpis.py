@@ -20,8 +20,8 @@ from typing import Final
 
 import msgspec
 
-from toolglot.config.rollout import NEAR_MISS
-from toolglot.gateway.telemetry.report import CountedRecord, Groups, add_record
+from toolglot.config.rollout import NEAR_MISS, RECOVERY
+from toolglot.gateway.telemetry.report import CountedRecord, Groups, Tally, add_record
 
 BUCKETS: Final = 60
 WIDTHS: Final = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10_800, 21_600, 86_400, 604_800)
@@ -44,6 +44,7 @@ class TimedRecord(CountedRecord, kw_only=True):
     repairs: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
     first_chunk: float | None = None
+    overhead: float | None = None
     duration: float = 0.0
     attempts: tuple[msgspec.Raw, ...] = ()
 
@@ -60,6 +61,7 @@ class Bucket:
     groups: Groups = field(default_factory=dict)
     first_chunks: list[float] = field(default_factory=list)
     durations: list[float] = field(default_factory=list)
+    overheads: list[float] = field(default_factory=list)
 
     def add(self, record: TimedRecord) -> None:
         self.outcomes[record.outcome] += 1
@@ -69,6 +71,8 @@ class Bucket:
             self.durations.append(record.duration)
             if record.first_chunk is not None:
                 self.first_chunks.append(record.first_chunk)
+            if record.overhead is not None:
+                self.overheads.append(record.overhead)
 
     def describe(self, time: float) -> dict[str, object]:
         return {
@@ -78,6 +82,7 @@ class Bucket:
             "transformations": describe_rates(self.groups),
             "first_chunk": find_quantiles(self.first_chunks),
             "duration": find_quantiles(self.durations),
+            "overhead": find_quantiles(self.overheads),
         }
 
 
@@ -103,6 +108,7 @@ class ModelGroup:
         add_record(self.groups, record)
 
     def describe(self, model: str, dialect: str) -> dict[str, object]:
+        main = find_main(self.groups)
         return {
             "model": model,
             "dialect": dialect,
@@ -113,13 +119,17 @@ class ModelGroup:
             "rejected": dict(self.rejected),
             "faults": dict(self.faults),
             "transformations": describe_rates(self.groups),
+            "rates": main.rates() if main is not None else {},
         }
 
 
 class Kpis:
-    """Counts the records from ``begin`` to ``end``, in seconds since 1970."""
+    """Counts the records from ``begin`` to ``end``, in seconds since 1970; replays are not counted. ``model`` and
+    ``dialect`` choose the requests whose measures are wanted; None stands for all. ``models`` has all of them."""
 
-    def __init__(self, begin: float, end: float) -> None:
+    def __init__(self, begin: float, end: float, model: str | None = None, dialect: str | None = None) -> None:
+        self.model = model
+        self.dialect = dialect
         self.begin = begin
         self.end = max(end, begin)
         self.width = choose_width(self.end - begin)
@@ -130,18 +140,20 @@ class Kpis:
         self.near_misses: list[dict[str, str]] = []
 
     def add(self, encoded: bytes, record_id: str = "") -> bool:
-        """Count a record as JSON. Returns False if it is none, or of another time."""
+        """Count a record as JSON. Returns False if it is none, of another time, or a replay."""
         try:
             record = _decoder.decode(encoded)
             time = datetime.fromisoformat(record.time).timestamp()
         except (ValueError, RecursionError):
             return False
-        if not self.begin <= time <= self.end:
+        if not self.begin <= time <= self.end or record.replay_of:
             return False
+        self.models.setdefault((record.model, record.dialect), ModelGroup()).add(record)
+        if self.model not in (None, record.model) or self.dialect not in (None, record.dialect):
+            return True
         self.requests += 1
         self.total.add(record)
         self.buckets.setdefault(int(time // self.width), Bucket()).add(record)
-        self.models.setdefault((record.model, record.dialect), ModelGroup()).add(record)
         if len(self.near_misses) < NEAR_MISSES and any(NEAR_MISS in ends for ends in record.outcomes.values()):
             self.near_misses.append(
                 {
@@ -184,6 +196,13 @@ def describe_rates(groups: Groups) -> dict[str, dict[str, object]]:
         for name, arms in groups.items()
         for arm, tally in arms.items()
     }
+
+
+def find_main(groups: Groups) -> Tally | None:
+    """The tally that says most about a model: that of the most attempts, and not of recovery, which begins where
+    another transformation has failed."""
+    tallies = [tally for name, arms in groups.items() if name != RECOVERY for tally in arms.values()]
+    return max(tallies, key=lambda tally: tally.attempts, default=None)
 
 
 def choose_width(seconds: float) -> int:

@@ -23,6 +23,7 @@ KNOWN: Final = 1000
 OTHER: Final = "other"
 FIRST_CHUNK_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 DURATION_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+OVERHEAD_BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1)
 CONFIDENCE_BUCKETS: Final = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99, 1.0)
 ARM: Final = ("transformation", "arm")
 FIRST_ERROR: Final = 400
@@ -184,6 +185,9 @@ class Metrics:
         self.duration = histogram(
             "toolglot_request_seconds", "Time to the end of the answer.", DURATION_BUCKETS, "mode"
         )
+        self.overhead = histogram(
+            "toolglot_overhead_seconds", "Time that the gateway itself took.", OVERHEAD_BUCKETS, "mode"
+        )
         self.answers = counter("toolglot_answers", "Answers subject to a transformation.", *ARM)
         self.transformed = counter("toolglot_answers_transformed", "Answers with at least one transformed call.", *ARM)
         self.attempts = counter("toolglot_attempts", "Attempts to transform a call, by outcome.", *ARM, "outcome")
@@ -228,6 +232,10 @@ class Metrics:
         if record.first_chunk is not None:
             self.first_chunk[(mode,)].add(record.first_chunk)
         self.duration[(mode,)].add(record.duration)
+        if record.overhead is not None:
+            self.overhead[(mode,)].add(record.overhead)
+        if record.replay_of:  # it says nothing about what clients got
+            return
         for transformation, arm in (record.arms or UNTOUCHED).items():
             self.compare(record, transformation, arm)
         if record.mode == NATIVE_CALLS or NATIVE_CALLS in record.outcomes:

@@ -98,6 +98,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The client's program, as it names itself in User-Agent."""
     replay_of: str = ""
     """The id of the record whose request was sent again from the console."""
+    overhead: float | None = None
+    """Seconds that the gateway itself took: until the upstream was asked and, if its answer came whole, to translate
+    it; None if no upstream was asked."""
 
     def __str__(self) -> str:
         """One line of JSON."""

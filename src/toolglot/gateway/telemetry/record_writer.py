@@ -15,7 +15,7 @@ import logging
 import re
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from secrets import token_hex
 from typing import Final, TypeVar
@@ -387,7 +387,7 @@ class RecordWriter:
             known = (*known, *list_spellings((queued.key,)))
         if session != record.session:
             record = msgspec.structs.replace(record, session=session)
-        bodies = {kind: self._redact_body(kind, data, record, known) for kind, data in queued.bodies.items()}
+        bodies = {kind: self._redact_body(kind, data, record, known) for kind, data in list_bodies(queued)}
         request_id, model, client = record.request_id, record.model, record.client or record.agent
         encoded = msgspec.json.encode(record)
         if [secret for secret in known if secret.encode() in encoded]:
@@ -433,6 +433,13 @@ def has_problem(record: Record) -> bool:
     """Whether a request failed, or a call of its answer was repaired, rejected or missed."""
     missed = any(NEAR_MISS in ends for ends in record.outcomes.values())
     return record.outcome != OK or bool(record.rejected or record.repairs) or missed
+
+
+def list_bodies(queued: QueuedRecord) -> Iterator[tuple[str, bytes]]:
+    """The bodies of a request, with the native calls of the model."""
+    yield from queued.bodies.items()
+    if queued.trace is not None and (calls := queued.trace.encode_calls()):
+        yield "native_calls", calls
 
 
 def write_trace(trace: Trace | None) -> dict[str, bytes]:

@@ -108,6 +108,7 @@ class RequestRecorder(msgspec.Struct):
     chunks: int = 0
     bytes: int = 0
     first_chunk: float | None = None
+    overhead: float | None = None
     prompt_bytes: int = 0
     stable_bytes: int | None = None
     unstable_at: str = ""
@@ -336,6 +337,10 @@ class RequestRecorder(msgspec.Struct):
             texts = tuple([mask(text, secrets) for text in texts])
         return tuple(map(redact_printable, texts))
 
+    def add_overhead(self, since: float) -> None:
+        """Add the time since a moment of the clock to that which the gateway itself took."""
+        self.overhead = (self.overhead or 0.0) + self.clock() - since
+
     def end_attempt(self, error: str) -> None:
         """The request to the upstream failed, or its answer was defective, and another one follows."""
         now = self.clock()
@@ -400,6 +405,7 @@ class RequestRecorder(msgspec.Struct):
             unstable_at=self.unstable_at,
             agent=agent,
             replay_of=self.replay_of,
+            overhead=self.overhead,
         )
 
     def find_fault(self) -> str:

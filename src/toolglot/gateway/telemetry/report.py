@@ -12,6 +12,8 @@ The measures for one transformation in one arm:
 A near miss (text intended as a call to a known tool that could not be parsed) is a failed attempt. Native calls are
 counted in the same way, as ``native``: complete calls of the upstream, of all that it started.
 
+Replays are not counted: no client got them.
+
 A dry run delivers nothing, so complaints do not apply to it: only its attempts count.
 """
 
@@ -148,6 +150,7 @@ class CountedRecord(_Outcomes, kw_only=True):
     complaints: list[str] = []
     transformed: list[str] = []
     would: _Outcomes | None = None
+    replay_of: str = ""
 
 
 _RECORD: Final = msgspec.json.Decoder(CountedRecord)
@@ -159,7 +162,7 @@ def read_log(lines: Iterable[str]) -> tuple[Groups, int]:
     found = 0
     for line in lines:
         record = _read_record(line)
-        if record is not None:
+        if record is not None and not record.replay_of:
             found += 1
             add_record(groups, record)
     return groups, found

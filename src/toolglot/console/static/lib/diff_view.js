@@ -1,11 +1,14 @@
 // Two texts as one list of lines with what changed.
 import { html, useMemo, useState } from "console/lib/html.js";
-import { visible } from "console/lib/format.js";
+import { count, visible } from "console/lib/format.js";
 import { diffLines, foldDiff } from "console/lib/diff.js";
 
 const SIGNS = { same: " ", removed: "−", added: "+" };
 const NAMES = { removed: "removed", added: "added" };
 const MAX_SHOWN = 3000;
+const LONG = 500; // characters of an unchanged text that are shown in full
+const NEAR = 160;
+const BEGINNING = 40;
 
 export function DiffView({ before, after, label }) {
   const rows = useMemo(() => foldDiff(diffLines(before, after)), [before, after]);
@@ -16,7 +19,15 @@ export function DiffView({ before, after, label }) {
 }
 
 function Line({ row }) {
-  return html`<div class=${`diff-line ${row.kind}`}><span class="sign" aria-label=${NAMES[row.kind]}>${SIGNS[row.kind]}</span><span class="diff-text">${row.parts.map(([isChanged, text]) => (isChanged ? html`<mark>${visible(text)}</mark>` : visible(text)))}</span></div>`;
+  return html`<div class=${`diff-line ${row.kind}`}><span class="sign" aria-label=${NAMES[row.kind]}>${SIGNS[row.kind]}</span><span class="diff-text">${row.parts.map(([isChanged, text], at) => (isChanged ? html`<mark>${visible(text)}</mark>` : row.parts.length > 1 || row.kind === "same" ? html`<${Unchanged} text=${text} isFirst=${at === 0} isLast=${at === row.parts.length - 1} />` : visible(text)))}</span></div>`;
+}
+
+// Text within a line that did not change; of a long one only what is next to a change, until more is asked for.
+function Unchanged({ text, isFirst, isLast }) {
+  const [open, setOpen] = useState(false);
+  if (open || text.length <= LONG) return visible(text);
+  const head = isFirst && !isLast ? BEGINNING : NEAR, tail = isLast ? 0 : NEAR;
+  return html`${visible(text.slice(0, head))}<button class="link" onClick=${() => setOpen(true)}> … ${count(text.length - head - tail)} equal characters … </button>${visible(text.slice(text.length - tail))}`;
 }
 
 function Fold({ lines }) {

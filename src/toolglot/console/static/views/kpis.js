@@ -7,30 +7,47 @@ import { theme } from "console/lib/theme.js";
 import uPlot from "uplot";
 
 const RANGES = [["1 h", 3600], ["24 h", 86_400], ["7 d", 604_800], ["30 d", 2_592_000]];
-const COLORS = ["--info", "--accent", "--warn", "--bad", "--s-reasoning", "--good", "--s-call", "--quiet"];
+const COLORS = ["--info", "--accent", "--warn", "--s-reasoning", "--good", "--s-call", "--quiet"]; // not that of the target
 const REFRESH = 15_000;
+const NONE = "-"; // stands for a model or dialect without a name
 const OUTCOME_COLORS = { ok: "--good", failed: "--bad", refused: "--warn", abandoned: "--quiet" };
 
 function KpisView() {
   const [seconds, setSeconds] = useState(86_400);
-  const [found, error, reload] = useData((signal) => get(`/kpis?seconds=${seconds}`, { signal }), [seconds]);
+  const [chosen, setChosen] = useState(null); // {model, dialect}, or null for all
+  const query = new URLSearchParams({ seconds, ...(chosen && { model: chosen.model || NONE, dialect: chosen.dialect || NONE }) });
+  const [found, error, reload] = useData((signal) => get(`/kpis?${query}`, { signal }), [String(query)]);
   useEffect(() => {
     const timer = setInterval(() => document.hidden || reload(), REFRESH);
     return () => clearInterval(timer);
-  }, [seconds]);
+  }, [String(query)]);
   return html`<section class="view kpis" aria-label="KPIs"><div class="scroll">
     <div class="toolbar"><h1>KPIs</h1>
       <div class="segmented" role="group" aria-label="Time span">${RANGES.map(([name, value]) => html`<button aria-pressed=${value === seconds} onClick=${() => setSeconds(value)}>${name}</button>`)}</div>
+      ${found && html`<${Chooser} models=${found.models} chosen=${chosen} onChoose=${setChosen} />`}
       ${found && html`<span class="quiet total">${plural(found.requests, "request")}${found.complete ? "" : ", the newest ones only"}</span>`}
     </div>
     ${error && html`<div class="pad"><${Note} kind="bad">${error.message}<//></div>`}
     ${!found && !error && html`<${Loading} />`}
     ${found && !found.requests && html`<p class="empty">No request in this time.</p>`}
-    ${found?.requests > 0 && html`<${Measures} found=${found} />`}
+    ${found?.requests > 0 && html`<${Measures} found=${found} onChoose=${setChosen} />`}
   </div></section>`;
 }
 
-function Measures({ found }) {
+// Which requests are measured: those of all models, or of one model and dialect.
+function Chooser({ models, chosen, onChoose }) {
+  const at = chosen ? models.findIndex((one) => isSame(one, chosen)) : -1;
+  return html`<select aria-label="Model and dialect" value=${at} onChange=${(event) => onChoose(models[event.target.value] ?? null)}>
+    <option value="-1">${chosen && at < 0 ? `${chosen.model || "–"} · ${chosen.dialect || "–"}` : "all models and dialects"}</option>
+    ${chosen && at < 0 && html`<option value="-2">all models and dialects</option>`}
+    ${models.map((one, place) => html`<option value=${place}>${one.model || "–"} · ${one.dialect || "–"}</option>`)}</select>`;
+}
+
+function isSame(one, other) {
+  return one.model === other.model && one.dialect === other.dialect;
+}
+
+function Measures({ found, onChoose }) {
   const total = found.total, series = found.series;
   const success = lines(series, (one) => rates(one, "success rate"));
   const arms = Object.entries(total.transformations).filter(([name]) => !name.startsWith("none/"));
@@ -38,19 +55,20 @@ function Measures({ found }) {
     <${Facts} items=${[
       ["answered", share(total.outcomes.ok ?? 0, found.requests)],
       ...Object.entries(total.faults).filter(([name]) => name !== "none").map(([name, number]) => [`fault: ${name}`, count(number)]),
-      ["first chunk, p50", duration(total.first_chunk.p50)], ["p95", duration(total.first_chunk.p95)],
-      ["answer, p50", duration(total.duration.p50)], ["p95 ", duration(total.duration.p95)], ["p99", duration(total.duration.p99)],
+      ["first chunk p50, p95, p99", percentiles(total.first_chunk)], ["end", percentiles(total.duration)], ["overhead", percentiles(total.overhead)],
     ]} />
     <div class="plots">
       <${Plot} title="Success rate" note=${`calls delivered without a complaint, of calls attempted; target ${percent(found.target)}`} found=${found} data=${success} top=${1} mark=${found.target} format=${percent} />
       <${Plot} title="Tool recognition" note="calls delivered, of calls that were meant" found=${found} data=${lines(series, (one) => rates(one, "tool recognition"))} top=${1} format=${percent} />
       <${Plot} title="Transformation rate" note="answers with a call, of all answers" found=${found} data=${lines(series, (one) => rates(one, "transformation rate"))} top=${1} format=${percent} />
+      <${Plot} title="Error rate" note="the other attempts: rejected, missed, or complained about" found=${found} data=${lines(series, (one) => rates(one, "error rate"))} top=${1} mark=${1 - found.target} format=${percent} />
       <${Plot} title="Requests by end" found=${found} data=${lines(series, (one) => one.outcomes, 0)} colors=${OUTCOME_COLORS} format=${count} />
       <${Plot} title="Who was at fault" note="errors, rejected calls and near misses" found=${found} data=${lines(series, (one) => without(one.faults, "none"), 0)} format=${count} />
       <${Plot} title="Latency" note="to the first chunk and to the end" found=${found} data=${lines(series, latencies)} format=${duration} />
+      <${Plot} title="Overhead" note="time that the gateway itself took" found=${found} data=${lines(series, (one) => one.overhead)} format=${duration} />
     </div>
     <${Arms} arms=${arms} target=${found.target} />
-    <${Models} models=${found.models} />
+    <${Models} models=${found.models} target=${found.target} onChoose=${onChoose} />
     <${NearMisses} misses=${found.near_misses} all=${found.near_miss_count} />
   </div>`;
 }
@@ -63,10 +81,10 @@ function Arms({ arms, target }) {
       ${names.map((rate) => html`<td>${cell(one.rates[rate], rate === "success rate" ? target : null)}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 
-function Models({ models }) {
-  return html`<h2>Models and dialects</h2><div class="wide" tabindex="0" role="region" aria-label="Models and dialects"><table class="measures"><thead><tr><th scope="col">model</th><th scope="col">dialect</th><th scope="col">requests</th><th scope="col">calls</th><th scope="col">repairs</th><th scope="col">rejected</th><th scope="col">retries</th><th scope="col">success</th><th scope="col">most frequent</th></tr></thead>
-    <tbody>${models.map((one) => html`<tr><th scope="row"><code>${visible(one.model) || "–"}</code></th><td>${one.dialect || "–"}</td><td>${count(one.requests)}</td><td>${count(one.calls)}</td><td>${count(sum(one.repairs))}</td><td>${count(sum(one.rejected))}</td><td>${count(one.retries)}</td>
-      <td>${cell(Object.values(one.transformations)[0]?.rates["success rate"])}</td><td class="names">${most({ ...one.repairs, ...one.rejected })}</td></tr>`)}</tbody></table></div>`;
+function Models({ models, target, onChoose }) {
+  return html`<h2>Models and dialects</h2><div class="wide" tabindex="0" role="region" aria-label="Models and dialects"><table class="measures"><thead><tr><th scope="col">model</th><th scope="col">dialect</th><th scope="col">requests</th><th scope="col">calls</th><th scope="col">repairs</th><th scope="col">rejected</th><th scope="col">retries</th><th scope="col">success</th><th scope="col">errors</th><th scope="col">recognised</th><th scope="col">transformed</th><th scope="col" class="names">most frequent</th></tr></thead>
+    <tbody>${models.map((one) => html`<tr><th scope="row"><button class="link" title="Measures of this model and dialect only" onClick=${() => onChoose(one)}><code>${visible(one.model) || "–"}</code></button></th><td>${one.dialect || "–"}</td><td>${count(one.requests)}</td><td>${count(one.calls)}</td><td>${count(sum(one.repairs))}</td><td>${count(sum(one.rejected))}</td><td>${count(one.retries)}</td>
+      <td>${cell(one.rates["success rate"], target)}</td><td>${cell(one.rates["error rate"])}</td><td>${cell(one.rates["tool recognition"])}</td><td>${cell(one.rates["transformation rate"])}</td><td class="names">${most({ ...one.repairs, ...one.rejected })}</td></tr>`)}</tbody></table></div>`;
 }
 
 function NearMisses({ misses, all }) {
@@ -129,6 +147,10 @@ function rates(bucket, rate) {
 
 function latencies(bucket) {
   return { "first p50": bucket.first_chunk.p50, "first p95": bucket.first_chunk.p95, "end p50": bucket.duration.p50, "end p95": bucket.duration.p95 };
+}
+
+function percentiles(found) {
+  return [found.p50, found.p95, found.p99].map(duration).join(", ");
 }
 
 function without(counts, name) {

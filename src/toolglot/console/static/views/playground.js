@@ -24,18 +24,19 @@ function PlaygroundView({ match }) {
     if (shared) setInput(shared);
   }, [match[1]]);
   useEffect(() => {
+    const abort = new AbortController(); // an answer that comes late is about an earlier text
     const timer = setTimeout(async () => {
       const tools = parseTools(input.tools);
       if (tools instanceof Error) return setError(tools);
       try {
-        setFound(await send("POST", "/playground", { text: input.text, tools, dialect: input.dialect, size: input.size, truncated: input.truncated, unknown_tools: input.unknown }));
+        setFound(await send("POST", "/playground", { text: input.text, tools, dialect: input.dialect, size: input.size, truncated: input.truncated, unknown_tools: input.unknown }, { signal: abort.signal }));
         setError(null);
       } catch (failure) {
-        setError(failure);
+        if (!abort.signal.aborted) setError(failure);
       }
       return undefined;
     }, 250);
-    return () => clearTimeout(timer);
+    return () => { clearTimeout(timer); abort.abort(); };
   }, [input]);
   return html`<section class="view playground" aria-label="Playground">
     <div class="toolbar"><h1>Playground</h1>

@@ -4,7 +4,7 @@ import { duration, plural, visible } from "console/lib/format.js";
 import { Loading, Note, TextBlock, useData } from "console/lib/parts.js";
 import { DiffView } from "console/lib/diff_view.js";
 
-const SNIPPETS = [["curl", "curl"], ["python", "Python"], ["sample", "test sample"], ["tools", "its tools"]];
+const SNIPPETS = [["curl", "curl"], ["python", "Python"]];
 
 export function Replay({ turn, summary, source, onChoose, onChange }) {
   if (summary.replay_of) return html`<${Comparison} replay=${turn} source=${source} onChoose=${onChoose} />`;
@@ -57,11 +57,13 @@ function Snippets({ id, source }) {
   const [open, setOpen] = useState("curl");
   if (error) return html`<${Note} kind="bad">${error.message}<//>`;
   if (!snippets) return html`<${Loading} />`;
-  const offered = SNIPPETS.filter(([name]) => snippets[name]);
+  const { samples, ...others } = snippets, names = samples.map((_, at) => (samples.length > 1 ? `test sample, attempt ${at + 1}` : "test sample"));
+  const texts = { ...others, ...Object.fromEntries(samples.map((text, at) => [`sample${at}`, text])) };
+  const offered = [...SNIPPETS, ...names.map((name, at) => [`sample${at}`, name]), ["tools", "its tools"]].filter(([name]) => texts[name]);
   return html`<section class="snippets" aria-label="Copy this turn"><h3>Copy as</h3>
     <div class="segmented" role="group" aria-label="Form">${offered.map(([name, title]) => html`<button aria-pressed=${open === name} onClick=${() => setOpen(name)}>${title}</button>`)}</div>
-    ${open === "sample" && html`<p class="quiet">Save as <code>tests/data/dialects/DIALECT/NAME.md</code>, and its tools as <code>tests/data/tools/recorded.json</code>.</p>`}
-    <${TextBlock} key=${open} text=${snippets[open]} format=${false} label=${open} /></section>`;
+    ${open.startsWith("sample") && html`<p class="quiet">Save as <code>tests/data/dialects/DIALECT/NAME.md</code>, and its tools as <code>tests/data/tools/recorded.json</code>.</p>`}
+    <${TextBlock} key=${open} text=${texts[open]} format=${false} label=${offered.find(([name]) => name === open)[1]} /></section>`;
 }
 
 // A replay beside the turn that it repeats.

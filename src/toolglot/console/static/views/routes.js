@@ -32,11 +32,11 @@ function Models() {
   if (!shown) return html`<${Loading} />`;
   if (!shown.length) return html`<p class="empty">No model is configured by name, and none was asked for in the last day.</p>`;
   return html`${problem && html`<${Note} kind="bad">${problem.message}<//>`}
-    <div class="wide" tabindex="0" role="region" aria-label="Models"><table class="measures routes-table"><thead><tr><th scope="col">model</th><th scope="col">upstream</th><th scope="col">tools are</th><th scope="col">dialect</th><th scope="col">why</th><th scope="col">requests</th><th scope="col"><span class="unseen">change</span></th></tr></thead>
+    <div class="wide" tabindex="0" role="region" aria-label="Models"><table class="measures routes-table"><thead><tr><th scope="col">model</th><th scope="col">upstream</th><th scope="col" class="names">tools are</th><th scope="col" class="names">dialect</th><th scope="col" class="names">why</th><th scope="col">requests</th><th scope="col"><span class="unseen">change</span></th></tr></thead>
     <tbody>${shown.map((one) => html`<tr key=${one.model}><th scope="row"><code>${visible(one.model)}</code></th>
       ${one.problem ? html`<td colspan="4" class="names">${visible(one.problem)}</td>` : html`<td class="names">${visible(one.upstream)} <span class="quiet">${visible(one.address)}</span></td>
       <td class="names"><${Badge} kind=${one.decided === "native" ? "good" : "info"}>${one.decided}<//> ${one.mode !== "auto" && html`<span class="quiet">set</span>`}</td><td class="names">${one.dialect || "–"}</td>
-      <td class="why">${one.learned ? html`<b>${one.learned.pinned ? "pinned" : "learned"}: ${visible(one.learned.kind)}</b> ${visible(one.learned.evidence)} <span class="quiet">${one.learned.pinned ? "" : `until ${when(one.learned.expires * 1000)}`}</span>` : visible(one.rule)}</td>`}
+      <td class="why">${one.learned ? html`<b>${one.learned.pinned ? "pinned" : "learned"}: ${visible(one.learned.kind)}</b> ${visible(one.learned.evidence)} <span class="quiet">${one.learned.pinned ? "" : `until ${when(one.learned.expires * 1000)}`}</span>` : visible(one.mode === "auto" ? one.rule : `mode = ${one.mode} in the settings`)}</td>`}
       <td>${count(one.requests)}</td>
       <td>${!one.problem && !state.value.read_only && html`${(!one.learned || !one.learned.pinned) && html`<button class="button" onClick=${() => change("pin", one.model)} title="Send tools as text to this model until it is unpinned">Pin text</button>`} ${one.learned && html`<button class="button" onClick=${() => change("forget", one.model)} title="Forget what was learned; native tools are tried again">${one.learned.pinned ? "Unpin" : "Forget"}</button>`}`}</td></tr>`)}</tbody></table></div>`;
 }
@@ -59,8 +59,16 @@ function PlanCard({ plan, onChange }) {
   const wanted = percent === 0 ? "off" : percent === 100 ? (dryRun ? "shadow" : "full") : `${dryRun ? "shadow" : "canary"}-${percent}`;
   const isNew = percent !== plan.percent || (percent > 0 && dryRun !== plan.dry_run);
   useEffect(() => {
-    const timer = setTimeout(() => send("POST", "/rollout/preview", { name: plan.name, plan: wanted }).then(setPreview, setProblem), 200);
-    return () => clearTimeout(timer);
+    const abort = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        setPreview(await send("POST", "/rollout/preview", { name: plan.name, plan: wanted }, { signal: abort.signal }));
+        setProblem(null);
+      } catch (failure) {
+        if (!abort.signal.aborted) setProblem(failure);
+      }
+    }, 200);
+    return () => { clearTimeout(timer); abort.abort(); };
   }, [wanted]);
   const apply = async () => {
     try {
@@ -95,7 +103,7 @@ function Settings() {
   return html`<div class="toolbar"><input type="search" id="search" placeholder="Filter settings" aria-label="Filter settings" onInput=${(event) => setText(event.target.value)} /><span class="quiet total">${plural(rows.length, "setting")}</span></div>
     ${found.notes.map((note) => html`<${Note} kind="warn">${visible(note)}<//>`)}
     <div class="wide" tabindex="0" role="region" aria-label="Settings"><table class="measures settings-table"><thead><tr><th scope="col">setting</th><th scope="col">value</th><th scope="col">from</th></tr></thead>
-    <tbody>${rows.map(([name, one]) => html`<tr key=${name}><th scope="row"><code>${name}</code></th><td class="names value">${visible(show(one.value))}</td><td class="names">${one.source === "default" ? html`<span class="quiet">default</span>` : visible(one.source)}</td></tr>`)}</tbody></table></div>
+    <tbody>${rows.map(([name, one]) => html`<tr key=${name}><th scope="row"><code>${name.split(/(?<=[._])/).map((part) => html`${part}<wbr />`)}</code></th><td class="names value">${visible(show(one.value))}</td><td class="names">${one.source === "default" ? html`<span class="quiet">default</span>` : visible(one.source)}</td></tr>`)}</tbody></table></div>
     <h2 class="gap">Upstreams</h2>${found.upstreams.map((one) => html`<pre class="code wrap" tabindex="0" aria-label=${`Upstream ${one.name}`}>${visible(list(one))}</pre>`)}
     <h2 class="gap">Models</h2>${found.models.map((one) => html`<pre class="code wrap" tabindex="0" aria-label=${`Model ${one.name}`}>${visible(list(one))}</pre>`)}`;
 }

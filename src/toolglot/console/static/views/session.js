@@ -24,12 +24,12 @@ export function SessionPage({ id, chosen, source, onChoose }) {
         ["Client", visible(session.client)], ["Model", visible(session.model)], ["Upstream", visible(session.upstream)],
         ["Began", when(session.created * 1000)], ["Turns", count(session.turns)], ["Calls", count(session.calls)],
         ["Repairs", session.repairs || ""], ["Rejected", session.rejected || ""], ["Retries", session.retries || ""],
-        ["Tokens", `${count(session.input_tokens)} in, ${count(session.output_tokens)} out`], ["Time", duration(session.seconds)],
+        ["Tokens", session.input_tokens || session.output_tokens ? `${count(session.input_tokens)} in, ${count(session.output_tokens)} out` : ""], ["Time", duration(session.seconds)],
         ["Client's id", visible(session.client_session)],
       ]} />
     </header>
     <div class="session-body">
-      <${Timeline} turns=${turns} current=${current} onChoose=${onChoose} />
+      <${Timeline} session=${session} turns=${turns} current=${current} onChoose=${onChoose} />
       ${current ? html`<${TurnDetail} key=${current.id} summary=${current} turns=${turns} source=${source} onChoose=${onChoose} onChange=${reload} />`
         : html`<p class="empty">The records of this session were deleted.</p>`}
     </div>
@@ -37,7 +37,7 @@ export function SessionPage({ id, chosen, source, onChoose }) {
 }
 
 // Turns as rows with bars; a bar's scale is the longest turn.
-function Timeline({ turns, current, onChoose }) {
+function Timeline({ session, turns, current, onChoose }) {
   const longest = Math.max(...turns.map((turn) => turn.duration), 0.001);
   const move = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
@@ -49,18 +49,19 @@ function Timeline({ turns, current, onChoose }) {
     }
     event.preventDefault();
   };
-  let number = 0;
+  let number = Math.max(0, session.turns - turns.filter((turn) => !turn.replay_of).length); // earlier turns are not listed
+  const numbers = new Map();
   return html`<nav class="timeline" aria-label="Turns">
-    <h2>${plural(turns.length, "turn")}</h2>
+    <h2>${countTurns(turns, session)}</h2>
     <ol onKeyDown=${move}>${turns.map((turn) => {
-      if (!turn.replay_of) number += 1;
+      if (!turn.replay_of) numbers.set(turn.id, number += 1);
       return html`<li key=${turn.id}><button class=${`turn ${turn.replay_of ? "replayed" : ""}`} data-turn=${turn.id} aria-current=${turn === current ? "true" : undefined} onClick=${() => onChoose(turn.id)}>
         <span class="turn-line"><b class="turn-number">${turn.replay_of ? "↻" : number}</b>
           <span class="turn-what">${describe(turn)}</span>
           <span class="num">${duration(turn.duration)}</span></span>
         <${Bar} turn=${turn} longest=${longest} />
         <span class="turn-line badges">${turn.outcome !== "ok" && html`<${Badge} kind="bad">${turn.error || turn.outcome}<//>`}
-          ${turn.replay_of && html`<${Badge} kind="info">replay<//>`}
+          ${turn.replay_of && html`<${Badge} kind="info">replay${numbers.has(turn.replay_of) && ` of ${numbers.get(turn.replay_of)}`}<//>`}
           <${Badge}>${turn.dialect || turn.mode || "–"}<//>
           ${turn.attempts?.length > 1 && html`<${Badge} kind="warn">${turn.attempts.length} attempts<//>`}
           ${turn.repairs?.length > 0 && html`<${Badge} kind="warn" title=${turn.repairs.join(", ")}>${plural(turn.repairs.length, "repair")}<//>`}
@@ -70,6 +71,12 @@ function Timeline({ turns, current, onChoose }) {
       </button></li>`;
     })}</ol>
   </nav>`;
+}
+
+function countTurns(turns, session) {
+  const replays = turns.filter((turn) => turn.replay_of).length, listed = turns.length - replays;
+  const shown = listed < session.turns ? `the last ${count(listed)} of ${plural(session.turns, "turn")}` : plural(listed, "turn");
+  return replays ? `${shown}, ${plural(replays, "replay")}` : shown;
 }
 
 function describe(turn) {

@@ -4,7 +4,7 @@ import { get, listen, send, state } from "console/lib/api.js";
 import { live } from "console/lib/live_state.js";
 import { SessionPage } from "console/views/session.js";
 
-function makeSource() {
+export function makeSource() {
   const readOnly = Boolean(state.value?.read_only);
   return {
     home: "#/sessions",

@@ -7,6 +7,7 @@ import { VirtualList } from "console/lib/virtual_list.js";
 import { live } from "console/lib/live_state.js";
 
 const PAGE = 100;
+const TYPING = 200;
 const NARROW = "(max-width: 720px)";
 const OUTCOMES = ["ok", "failed", "refused", "abandoned"];
 const COLUMNS = [
@@ -16,6 +17,7 @@ const COLUMNS = [
 
 function SessionsView() {
   const [filter, setFilter] = useState({ text: "", outcome: "", troubled: false });
+  const [typed, setTyped] = useState("");
   const [open, setOpen] = useState([]);
   const [error, setError] = useState(null);
   const [total, setTotal] = useState(null);
@@ -53,6 +55,10 @@ function SessionsView() {
     for (let page = Math.floor(first / PAGE); page * PAGE < Math.max(last, 1); page += 1) load(page);
   };
   useEffect(() => need(0, 50), [filter]);
+  useEffect(() => { // the search begins when the person pauses
+    const timer = setTimeout(() => setFilter((old) => (old.text === typed ? old : { ...old, text: typed })), TYPING);
+    return () => clearTimeout(timer);
+  }, [typed]);
   useEffect(() => {
     const refresh = (sessions) => {
       const [first, last] = range.current, kept = new Map();
@@ -65,17 +71,18 @@ function SessionsView() {
     return listen({ sessions: refresh, progress: setOpen, problem: (message) => setError(new Error(message)) }, (up) => { live.value = up; }, () => { setOpen([]); refresh([]); });
   }, [filter]);
 
+  const change = (fields) => setFilter((old) => ({ ...old, ...fields }));
   const row = (at) => pages.current.get(Math.floor(at / PAGE))?.[at % PAGE];
   const header = html`<div class="row head" role="row" aria-rowindex="1">${COLUMNS.map(([name, kind]) => html`<span role="columnheader" class=${kind}>${name}</span>`)}</div>`;
   return html`<section class="view sessions" aria-label="Sessions">
     <div class="toolbar">
       <h1>Sessions</h1>
-      <input type="search" id="search" placeholder="Search id, model, client …  ( / )" aria-label="Search sessions" value=${filter.text}
-        onInput=${debounce((event) => setFilter((old) => ({ ...old, text: event.target.value })))} />
-      <select aria-label="Outcome of the last turn" value=${filter.outcome} onChange=${(event) => setFilter({ ...filter, outcome: event.target.value })}>
+      <input type="search" id="search" placeholder="Search id, model, client …  ( / )" aria-label="Search sessions" value=${typed} onInput=${(event) => setTyped(event.target.value)} />
+      <select aria-label="Outcome of the last turn" value=${filter.outcome} onChange=${(event) => change({ outcome: event.target.value })}>
         <option value="">any outcome</option>${OUTCOMES.map((name) => html`<option value=${name}>${name}</option>`)}
       </select>
-      <label class="check"><input type="checkbox" checked=${filter.troubled} onChange=${(event) => setFilter({ ...filter, troubled: event.target.checked })} /> needs attention</label>
+      <label class="check"><input type="checkbox" checked=${filter.troubled} onChange=${(event) => change({ troubled: event.target.checked })} /> needs attention</label>
+      <a class="aside" href="#/refused" title="Requests that were refused before a session was known">refused requests</a>
       <span class="quiet total" role="status">${total === null ? "" : plural(total, "session")}</span>
     </div>
     ${error && html`<${Note} kind="bad">${error.message}<//>`}
@@ -98,11 +105,16 @@ function SessionRow({ session, at, style, isFresh }) {
     <span role="cell" class="num">${count(session.calls)}</span>
     <span role="cell" class=${`num ${session.repairs ? "hot" : "zero"}`}>${count(session.repairs)}</span>
     <span role="cell" class=${`num ${session.retries ? "hot" : "zero"}`}>${count(session.retries)}</span>
-    <span role="cell" class="num">${count(session.input_tokens)}</span>
-    <span role="cell" class="num">${count(session.output_tokens)}</span>
+    <span role="cell" class="num">${tokens(session, session.input_tokens)}</span>
+    <span role="cell" class="num">${tokens(session, session.output_tokens)}</span>
     <span role="cell" class="num">${duration(session.seconds)}</span>
     <span role="cell" class="c-outcome"><${Outcome} value=${session.outcome} failed=${session.failed} />${session.failed > 1 && html` <${Badge} kind="bad" title="turns that were not answered">${session.failed} failed<//>`}</span>
   </div>`;
+}
+
+// Tokens are counted by upstreams, and not by all of them.
+function tokens(session, number) {
+  return session.input_tokens || session.output_tokens ? count(number) : html`<span class="quiet" title="the upstream did not count tokens">–</span>`;
 }
 
 // Requests in progress, as this process of the gateway sees them.
@@ -131,7 +143,7 @@ function Empty({ filtered }) {
   if (filtered) return html`<p class="empty">No session matches.</p>`;
   const store = state.value?.store;
   if (store && store !== "ok") return html`<div class="empty"><p>${store}</p></div>`;
-  return html`<div class="empty"><h2>No sessions yet</h2><p>Point a client at this gateway: <code>${location.origin}/v1</code>.</p><p class="quiet">A session appears here as soon as its first request has ended.</p></div>`;
+  return html`<div class="empty"><h2>No sessions yet</h2><p>Point a client at this gateway: <code>${location.origin}/v1</code>.</p><p class="quiet">A session appears here as soon as its first request has ended. Requests that are not valid belong to no session: they are among the <a href="#/refused">refused requests</a>.</p></div>`;
 }
 
 function useRowHeight() {
@@ -151,15 +163,6 @@ function moveFocus(event) {
     next.focus();
     event.preventDefault();
   }
-}
-
-function debounce(work, milliseconds = 200) {
-  let timer = 0;
-  return (event) => {
-    const target = event.target;
-    clearTimeout(timer);
-    timer = setTimeout(() => work({ target }), milliseconds);
-  };
 }
 
 export const view = { name: "sessions", title: "Sessions", path: /^\/?(?:sessions)?$/, href: "#/sessions", Component: SessionsView };

@@ -2,7 +2,7 @@
 import { html, useMemo, useState } from "console/lib/html.js";
 import { bytes, count, duration, pretty, visible, when } from "console/lib/format.js";
 import { Badge, Facts, Legend, Loading, LongText, Note, Segments, Tabs, TextBlock, useData } from "console/lib/parts.js";
-import { commonPrefix } from "console/lib/diff.js";
+import { commonPrefix, firstDifferentByte } from "console/lib/diff.js";
 import { DiffView } from "console/lib/diff_view.js";
 import { Replay } from "console/views/replay.js";
 
@@ -70,11 +70,17 @@ function Answer({ turn }) {
     <section aria-label="The model's own text"><h3>Model wrote</h3><${Legend} />
       ${turn.reasoning && html`<details class="reasoning" open><summary>Reasoning (${count(turn.reasoning.length)} characters)</summary><${TextBlock} text=${turn.reasoning} format=${false} label="reasoning" /></details>`}
       ${hasText ? html`<${Segments} segments=${segments} label="The model's own text" />`
-        : html`<p class="quiet">${turn.record.calls ? "No text: the model made native calls only." : "The model wrote no text."}</p>`}
+        : html`<p class="quiet">${!turn.record.upstream ? "No model was asked." : turn.record.calls ? "No text: the model made native calls only." : "The model wrote no text."}</p>`}
+      ${turn.attempts.map((attempt, at) => html`<${NativeCalls} calls=${attempt.calls} label=${turn.attempts.length > 1 ? `native call of attempt ${at + 1}` : "native call"} />`)}
       <${Pieces} turn=${turn} />
     </section>
     <section aria-label="What the client received"><h3>Client received</h3><${Events} turn=${turn} /></section>
   </div>`;
+}
+
+// Calls that the model made natively, as it wrote them.
+function NativeCalls({ calls, label = "native call" }) {
+  return calls?.map((call) => html`<div class="native-call"><h4>${label} <code>${call.name}</code></h4><${TextBlock} text=${call.arguments} label="arguments" /></div>`) ?? null;
 }
 
 const KIND_NAMES = { text: "text", reasoning: "reasoning", call: "call", arguments: "args", call_end: "call end", rejected: "rejected", finish: "finish", failed: "failed" };
@@ -88,7 +94,7 @@ function Events({ turn }) {
   return html`<div class="event-tools"><label class="check"><input type="checkbox" checked=${!joined} onChange=${(event) => setJoined(!event.target.checked)} /> every event (${count(turn.events.length)})</label>
       <button class="link" onClick=${() => setRaw(true)}>bytes as sent</button></div>
     <ol class="events">${events.slice(0, limit).map((event) => html`<li class=${`event ${event.kind}`}>
-      <span class="event-time">${event.time === null ? "" : duration(event.time / 1000)}</span>
+      <span class="event-time">${event.time === null ? "" : event.time < 100 ? `${event.time} ms` : duration(event.time / 1000)}</span>
       <span class="event-kind">${KIND_NAMES[event.kind] ?? event.kind}</span>
       <span class="event-text"><${LongText} text=${event.kind === "arguments" && joined ? pretty(event.text) : event.text} /></span></li>`)}</ol>
     ${events.length > limit && html`<button class="more" onClick=${() => setLimit(limit + 2000)}>Show more (${count(events.length - limit)} events are not shown)</button>`}`;
@@ -128,7 +134,8 @@ function Attempts({ turn, summary }) {
     return html`<section class="attempt" aria-label=${`Attempt ${at + 1}`}>
       <h3>Attempt ${at + 1} ${record?.error ? html`<${Badge} kind="bad">${visible(record.error)}<//>` : html`<${Badge} kind="good">accepted<//>`} <span class="quiet num">${duration(record?.duration)}</span></h3>
       ${attempt.feedback.length > 0 && html`<details open><summary>Feedback that it was sent</summary>${attempt.feedback.map((message) => html`<${TextBlock} text=${message.text} format=${false} label=${message.role === "assistant" ? "its own answer, repeated" : "feedback"} />`)}</details>`}
-      ${attempt.segments.length ? html`<${Segments} segments=${attempt.segments} label=${`Text of attempt ${at + 1}`} />` : html`<p class="quiet">No text.</p>`}
+      ${attempt.segments.length ? html`<${Segments} segments=${attempt.segments} label=${`Text of attempt ${at + 1}`} />` : !attempt.calls?.length && html`<p class="quiet">No text.</p>`}
+      <${NativeCalls} calls=${attempt.calls} />
       <details><summary>Request (${bytes(attempt.request.length)})</summary><${TextBlock} text=${attempt.request} label=${`request of attempt ${at + 1}`} /></details>
     </section>`;
   })}</div>`;
@@ -149,7 +156,7 @@ function Comparison({ turn, summary, before, source }) {
   if (!earlier.recorded) return html`<p class="empty">The texts of the turn before were not recorded.</p>`;
   const pick = (one) => (which === "client" ? one.request : one.attempts[0]?.request ?? "");
   const [old, now] = [pick(earlier), pick(turn)];
-  const same = commonPrefix(old, now), offset = new Blob([now.slice(0, same)]).size;
+  const same = commonPrefix(old, now), offset = firstDifferentByte(old, now);
   return html`<div class="changes">
     <div class="segmented" role="group" aria-label="Which requests">
       <button aria-pressed=${which === "upstream"} onClick=${() => setWhich("upstream")}>Upstream requests</button>
