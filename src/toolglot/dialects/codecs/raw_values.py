@@ -413,13 +413,15 @@ class RawValue:
         reader, source = self.reader, self.reader.block.source
         gap = yield from source.find_nonblank(ahead)
         if source.pos + gap >= len(source.text):
-            return True
+            return not self.has_stray_opener  # else the mark may close that one
         if (yield from reader.parameter_here(gap)) is not None:
             return True
         while (found := reader.closer.at(source.text, source.pos + gap, source.final)) is MORE:
             yield
-        if found is not None or (source.final and reader.closer.begins(source.text, source.pos + gap)):
+        if found is not None:
             return True
+        if source.final and reader.closer.begins(source.text, source.pos + gap):
+            return not self.has_stray_opener
         return (yield from self.wrapper_follows(gap))
 
     def wrapper_follows(self, gap: int) -> Steps[bool]:
