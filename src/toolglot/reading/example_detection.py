@@ -199,9 +199,13 @@ def is_doubtful(text: str) -> bool:
         return True
     if doubts.QUESTION.search(signs) is not None:
         return doubts.ASKS.search(sentence) is not None
-    unfinished = doubts.UNFINISHED.search(text) is not None
-    points = doubts.POINTS.search(signs) is not None or not signs.strip()
+    unfinished = doubts.UNFINISHED.search(text) is not None or (sentence + signs).count('"') % 2 == 1
+    colon = doubts.POINTS.search(signs) is not None
+    points = colon or not signs.strip() or doubts.REFERS.search(sentence) is not None
     points = points and doubts.DOUBT.search(sentence) is not None
+    points = points or (colon and doubts.LABEL.search(sentence) is not None)
+    if colon and doubts.TELLS.search(sentence) is not None:
+        return True
     if not (unfinished or points):
         return False
     return not (
@@ -298,8 +302,8 @@ class CodeSpans(Struct, eq=False):
             self.begins_with_mark = following in _MARKS
 
     def end_line(self, paragraph: bool) -> None:
-        """End inline code with its line, unless it began with a mark and the paragraph goes on."""
-        if paragraph or not self.begins_with_mark:
+        """End inline code with its line, unless it began with a mark or as a fence does, and the paragraph goes on."""
+        if paragraph or not (self.begins_with_mark or len(self.inline) > 2):
             self.inline = ""
 
     def clear(self) -> None:
