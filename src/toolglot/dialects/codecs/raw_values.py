@@ -253,10 +253,10 @@ class RawValue:
 
         If what follows is unbalanced as well, and all is balanced if the mark closes one of them, then it does.
         """
-        if (yield from self.parses(Goal.BALANCED, size)):
-            return True
         if not (yield from self.parses(Goal.CLOSED, size, not self.calls)):
             return False
+        if (yield from self.parses(Goal.BALANCED, size)):
+            return True
         return not (yield from self.reader.balances_later(self.parameter, self.key, self.depth))
 
     def suspect(self, *keys: str) -> None:
