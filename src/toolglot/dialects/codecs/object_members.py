@@ -480,6 +480,10 @@ class ObjectMembers:
             call.truncate()
             return False
         where = f"argument {key}"
+        if self.is_loose and any(
+            opener in text for opener in block.wrap_open
+        ):  # the marks of a quoted call end it early
+            call.add_defect(Reason.MALFORMED, where, "a quoted call", "text without the marks of calls")
         try:
             parsed = parse_bare(text, self.literals)
         except NotJsonError:
