@@ -10,6 +10,7 @@ from support.rows import in_one_test
 from support.samples import random_cuts, read_events
 
 import toolglot
+from toolglot.core.events import Reason
 from toolglot.reading.reader import collect
 
 TEXT = {"type": "string"}
@@ -169,3 +170,13 @@ def test_object_without_its_bracket_ends_with_the_call(frame: str, written: str)
 def test_text_ends_before_the_header_of_the_next_call() -> None:
     reading = collect(read_events(['>>>note\n{"text": "a"\n>>>functions_cross\n{"x": "b"}'], tools=TOOLS))
     assert [call.arguments for call in reading.calls] == ['{"text":"a"}', '{"x":"b"}']
+
+
+def test_a_quoted_call_in_nested_text_between_marks_rejects_the_call() -> None:
+    tools = [{"name": "run", "parameters": {"type": "object", "properties": {"env": {"type": "object"}}}}]
+    answer = (
+        '<|tool_call>call:run{env:{a:<|"|><|tool_call>call:run{env:{b:<|"|>x<|"|>}}<tool_call|>\n<|"|>}}<tool_call|>'
+    )
+    reading = toolglot.read(answer, tools)
+    assert [call.arguments for call in reading.calls] == []
+    assert [rejected.reason for rejected in reading.rejected] == [Reason.MALFORMED]

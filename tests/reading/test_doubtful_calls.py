@@ -88,6 +88,29 @@ SHOWN = (
     "よろしければ、次を実行します：",
     "これを実行しますか？",
     "モデルは次のようなブロックを出力します：",
+    "The assistant answers with a block like the following.",
+    "The test feeds this string to the parser:",
+    "A client that gets",
+    "Unit test:",
+    "As documented in the README:",
+    "The broken template renders:",
+    "The comment reads:",
+    "Prompt injection found in issue 12:",
+    "I already executed the following:",
+    "Paste this into the console:",
+    "Snippet from the chat log:",
+    "I'll show the format:",
+    'The commit message says "handle',
+    "Hier ist das Format, das es verwendet:",
+    "Die Testdatei beginnt mit:",
+    "La documentación muestra:",
+    "Le journal contient :",
+    "Voici à quoi ressemble un appel :",
+    "В логе было:",
+    "Так выглядит вызов:",
+    "日志里有：",
+    "ログにはこうあります：",
+    "문서에는 이것이 있습니다:",
 )
 """Sentences about a call that was, would be or must not be made."""
 
@@ -114,6 +137,13 @@ MEANT = (
     "文件不存在，所以先创建它：",
     "次を実行します：",
     "ファイルがありませんので作成します：",
+    "Fix for the failing test:",
+    "Here is the new file:",
+    "The template needs a new block:",
+    "And the header file:",
+    "Step 2: send the request:",
+    "运行测试：",
+    "Mise à jour du fichier :",
 )
 """Sentences of models that mean the call behind them, with words of the others."""
 
@@ -133,6 +163,8 @@ PREFIXES = (
     '<div class="x">\n',
     'prompt = """Use tools.\n',
     "Use ",
+    "- Bad: ",
+    "Assistant: ",
 )
 """What precedes a call in a quotation, a listing, a document or the middle of a sentence."""
 
@@ -252,3 +284,10 @@ def test_a_call_behind_a_statement_is_meant_although_the_answer_goes_on(before: 
     if dialect != "fenced_json":  # in the middle of a text it is an example
         reading = toolglot.read(f"{before}\n\n{WRITTEN[dialect]}\n\nI'll wait for the result.", TOOLS)
         assert [call.arguments for call in reading.calls] == [ARGUMENTS]
+
+
+@pytest.mark.parametrize("dialect", ["hermes", "roo_xml", "mistral_args"])
+def test_code_behind_three_backticks_within_a_line_is_text(dialect: str) -> None:
+    answer = f"A parser must read ```xml\n{WRITTEN[dialect]}\n``` as well as plain text."
+    for seed in range(3):
+        assert read_in_pieces(answer, seed) == (answer, 0)

@@ -168,11 +168,12 @@ class VisibleText:
     Text is collected piece by piece; pieces are joined when the text is looked at.
     """
 
-    __slots__ = ("_kept", "_pieces", "_tail", "add")
+    __slots__ = ("_kept", "_new", "_pieces", "_tail", "add")
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._kept: deque[str] = deque(maxlen=MAX_PIECES)
+        self._new: deque[str] = deque(maxlen=MAX_PIECES)
         self._tail = ""
         self.add: Callable[[str], None] = self._pieces.append
         """Add a piece of text."""
@@ -199,6 +200,15 @@ class VisibleText:
         if self._pieces:
             self._join()
         self._kept.append(text)
+        self._new.append(text)
+
+    def take_new(self) -> str:
+        """The text since this was asked last."""
+        if self._pieces:
+            self._join()
+        text = "".join(self._new)
+        self._new.clear()
+        return text
 
     def join(self) -> str:
         """The text, without its beginning if it consists of very many pieces."""
@@ -210,5 +220,6 @@ class VisibleText:
         piece = "".join(self._pieces)
         self._pieces.clear()
         self._kept.append(piece)
+        self._new.append(piece)
         tail = self._tail + piece
         self._tail = tail if len(tail) <= TAIL_LIMIT else tail[-TAIL_SIZE:]

@@ -189,24 +189,38 @@ def is_doubtful(text: str) -> bool:
     text = text[-TAIL_SIZE:]
     if not text.strip():
         return False
-    if doubts.PREFIX.search(text) is not None or len(doubts.STRING.findall(text)) % 2:
-        return True
-    element = doubts.ELEMENT.search(text)
-    if element is not None and doubts.OWN.search(element[1]) is None:
+    if _is_quoting(text):
         return True
     sentence, signs = _take_last_sentence(text)
     if doubts.WAITS.search(sentence) is not None:
         return True
     if doubts.QUESTION.search(signs) is not None:
         return doubts.ASKS.search(sentence) is not None
-    unfinished = doubts.UNFINISHED.search(text) is not None
-    points = doubts.POINTS.search(signs) is not None or not signs.strip()
-    points = points and doubts.DOUBT.search(sentence) is not None
-    if not (unfinished or points):
+    colon = doubts.POINTS.search(signs) is not None
+    if colon and doubts.TELLS.search(sentence) is not None:
+        return True
+    unfinished = doubts.UNFINISHED.search(text) is not None or (sentence + signs).count('"') % 2 == 1
+    if not (unfinished or _points_at_shown(sentence, signs, colon)):
         return False
     return not (
         _STATES.search(sentence) is not None or doubts.NEXT.search(sentence) is not None or _announces_action(text)
     )
+
+
+def _is_quoting(text: str) -> bool:
+    """Whether the end of a text is the prefix of a quotation, or inside a string or an element that is no wrapper."""
+    if doubts.PREFIX.search(text) is not None or len(doubts.STRING.findall(text)) % 2:
+        return True
+    element = doubts.ELEMENT.search(text)
+    return element is not None and doubts.OWN.search(element[1]) is None
+
+
+def _points_at_shown(sentence: str, signs: str, colon: bool) -> bool:
+    """Whether a sentence points at what follows it, and has words of what is shown."""
+    if colon and doubts.LABEL.search(sentence) is not None:
+        return True
+    points = colon or not signs.strip() or doubts.REFERS.search(sentence) is not None
+    return points and doubts.DOUBT.search(sentence) is not None
 
 
 def _take_last_sentence(text: str) -> tuple[str, str]:
@@ -298,8 +312,8 @@ class CodeSpans(Struct, eq=False):
             self.begins_with_mark = following in _MARKS
 
     def end_line(self, paragraph: bool) -> None:
-        """End inline code with its line, unless it began with a mark and the paragraph goes on."""
-        if paragraph or not self.begins_with_mark:
+        """End inline code with its line, unless it began with a mark or as a fence does, and the paragraph goes on."""
+        if paragraph or not (self.begins_with_mark or len(self.inline) > 2):
             self.inline = ""
 
     def clear(self) -> None:

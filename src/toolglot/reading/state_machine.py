@@ -35,6 +35,7 @@ from toolglot.reading.dialect_index import (
 )
 from toolglot.reading.example_detection import CodeSpans, announces_example, introduces_call, is_doubtful
 from toolglot.reading.fabricated_results import drop_to_end, has_content
+from toolglot.reading.open_elements import OpenElements
 
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
 _INDENT = (" ", "\t")
@@ -59,6 +60,7 @@ class StateMachine:
         self.source = Source()
         self.buffer = EventBuffer()
         self.shown = VisibleText()
+        self.open_elements = OpenElements(self.shown.take_new, tools.find)
         self.deferred = DeferredCalls(self.buffer, self.shown.keep)
         marks = dialects.marks_for_tools(tools.names, options.unknown_tools == "reject")
         self.names, self.elements, self.heads, self.stops, self.line_stops = marks
@@ -186,11 +188,8 @@ class StateMachine:
         else:
             if self.deferred.blocks:
                 self.deferred.discard()
-            rest = text[self.source.unread :]
-            if self.thinking:
-                self.buffer.add_reasoning(rest)
-            else:
-                self.buffer.add_text(rest)
+            add = self.buffer.add_reasoning if self.thinking else self.buffer.add_text
+            add(text[self.source.unread :])
         return self.buffer.drain()
 
     # -- code and JSON that is text ------------------------------------------------------------------------------------
@@ -477,7 +476,7 @@ class StateMachine:
         """Whether to defer a block: it counts only as a whole, only if nothing follows, or never (an example)."""
         commitment = self.commitment_of(wrap if wrap is not None else header)
         text = self.shown.tail
-        self.is_example = bool(text) and announces_example(text)
+        self.is_example = announces_example(text) or self.open_elements.hold_call()
         self.is_doubtful = bool(text) and not (self.is_example or self.thinking) and is_doubtful(text)
         if self.is_example or self.is_doubtful or self.thinking or self.deferred.blocks:
             return True

@@ -3,42 +3,50 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from toolglot.core.lenient_json import MAX_DEPTH, Value
 from toolglot.core.schema.coerce import AttributedText
 from toolglot.dialects.codecs.attributes import decode_entities
 
 _PREFIX = re.compile(r"\]<\]\w+\[>\[")
+"""What some dialects write before each tag."""
 _ATTRIBUTE = re.compile(r"""\s+([\w:.\-]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
-_OPEN = re.compile(r"""\s*<([\w:.\-]+)((?:\s+[\w:.\-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(/?)>""")
+_TAG = r"""<([\w:.\-]+)((?:\s+[\w:.\-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(/?)>"""
+_OPEN = re.compile(rf"\s*{_TAG}")
+_PREFIXED_OPEN = re.compile(rf"\s*{_PREFIX.pattern}{_TAG}")
 
 
-def parse_elements(text: str) -> Value | None:
-    """Parse nested elements, with leaves as text; None if the text is not all elements.
+def read_elements(text: str) -> Iterator[Value]:
+    """Parse nested elements, with leaves as text; nothing if the text is not all elements.
 
     Repeated children of one name become a list. An element whose content is not all elements is text. Attributes become
     members next to the children of their element; a text with attributes is ``AttributedText``. Whitespace around text
-    is layout, unless the tags carry a prefix: these are written without layout.
+    is layout, unless the tags carry a prefix: these are written without layout, and tags without it are text. A second
+    reading takes them for elements whose prefix is missing.
     """
     plain, prefixes = _PREFIX.subn("", text)
-    return _children(plain, 0, prefixes > 0)
+    if prefixes and (found := _children(text, 0, True, _PREFIXED_OPEN)) is not None:
+        yield found
+    if (found := _children(plain, 0, prefixes > 0, _OPEN)) is not None:
+        yield found
 
 
-def _children(text: str, depth: int, verbatim: bool) -> dict[str, Value] | None:
+def _children(text: str, depth: int, verbatim: bool, opening: re.Pattern[str]) -> dict[str, Value] | None:
     found: dict[str, Value] = {}
     pos = 0
-    while (opener := _OPEN.match(text, pos)) is not None:
+    while (opener := opening.match(text, pos)) is not None:
         name, attributes = opener[1], _read_attributes(opener[2])
         pos = opener.end()
         inner = ""
         if not opener[3]:
-            end = _closer(text, name, pos)
-            if end < 0 or depth > MAX_DEPTH:
+            closer = _find_closer(text, name, pos, _PREFIX.pattern if opening is _PREFIXED_OPEN else "")
+            if closer is None or depth > MAX_DEPTH:
                 return None
-            inner, pos = text[pos:end], end + len(name) + 3
+            inner, pos = text[pos : closer.start()], closer.end()
         if attributes is None:
             return None
-        children = _children(inner, depth + 1, verbatim)
+        children = _children(inner, depth + 1, verbatim, opening)
         _put(found, name, _element(children, inner if verbatim else inner.strip(), attributes))
     if text[pos:].strip():
         return None
@@ -72,14 +80,14 @@ def _element(children: dict[str, Value] | None, inner: str, attributes: dict[str
     return AttributedText(inner, attributes, frozenset(attributes))
 
 
-def _closer(text: str, name: str, pos: int) -> int:
-    """The position of the closing tag, counting nested elements of the same name; -1 if there is none."""
+def _find_closer(text: str, name: str, pos: int, prefix: str) -> re.Match[str] | None:
+    """The closing tag, counting nested elements of the same name; None if there is none."""
     depth = 1
-    for tag in re.compile(rf"<(/?){re.escape(name)}(?:\s[^<>]*(?<!/))?>").finditer(text, pos):
+    for tag in re.compile(rf"{prefix}<(/?){re.escape(name)}(?:\s[^<>]*(?<!/))?>").finditer(text, pos):
         depth += -1 if tag[1] else 1
         if not depth:
-            return tag.start()
-    return -1
+            return tag
+    return None
 
 
 def _put(parent: dict[str, Value], name: str, value: Value) -> None:

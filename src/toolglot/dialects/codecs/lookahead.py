@@ -35,6 +35,12 @@ _LINE_END = Mark("{before_break}", "{before_mark}", named=False)
 _EARLY = (Goal.CONTINUED, Goal.DECLARED)
 """Goals that are reached before the end of the call."""
 
+_QUOTING = (Goal.CLOSED, Goal.BALANCED)
+"""Goals of values that contain quoted openers."""
+
+_FIRST = (Goal.UNCLOSED, Goal.BALANCED)
+"""Goals for which each value ends with the first mark that closes it."""
+
 
 class _LimitReached(Exception):
     """The lookahead reached its limit."""
@@ -93,9 +99,10 @@ class Lookahead:
     def __post_init__(self) -> None:
         self.source = self.reader.block.source
 
-    def read(self, ahead: int, otherwise: bool, marks: ValueMarks | None = None) -> Steps[bool]:
+    def read(self, ahead: int, otherwise: bool, marks: ValueMarks | None = None, depth: int = 0) -> Steps[bool]:
         """Whether the goal is reached ``ahead`` characters from here; with marks, after one that closes the value.
 
+        ``depth``: how many elements in the value must be closed first.
         Returns ``otherwise`` if the limit is reached first.
         """
         source, answer = self.source, self.reader.block.answer
@@ -106,7 +113,12 @@ class Lookahead:
         source.pos += ahead
         try:
             given = (*self.reader.call.keys, self.key)
-            reached = yield from self.parses(given) if marks is None else self.closes_later(marks, given)
+            if marks is None:
+                reached = yield from self.parses(given)
+            elif depth:
+                reached = (yield from self.find_closer(marks, 0, True, depth)) >= 0 and (yield from self.parses(given))
+            else:
+                reached = yield from self.closes_later(marks, given)
             if reached:
                 self.reader.tried.openers.update(self.openers)
             return reached
@@ -160,7 +172,7 @@ class Lookahead:
 
         If the value contains quoted openers, one in another spelling than its own belongs to the quotation.
         """
-        if self.goal is Goal.CLOSED and read_spelling(found) != self.reader.spelling:
+        if self.goal in _QUOTING and read_spelling(found) != self.reader.spelling:
             return False
         key = read_key(found)
         known = key in given
@@ -179,7 +191,7 @@ class Lookahead:
         source.pos = found.end()
         if not parameter.close:
             return (yield from self.parses((*given, key)))
-        first = self.goal is Goal.UNCLOSED or self.further > 0 or (parameter.is_element and not declared)
+        first = self.goal in _FIRST or self.further > 0 or (parameter.is_element and not declared)
         marks = value_marks(parameter, key)
         calls = 0
         while True:
@@ -212,13 +224,13 @@ class Lookahead:
             source.pos += 1
         return False
 
-    def find_closer(self, marks: ValueMarks, calls: int, balanced: bool) -> Steps[int]:
-        """Move past the next closing mark of a value.
+    def find_closer(self, marks: ValueMarks, calls: int, balanced: bool, depth: int = 0) -> Steps[int]:
+        """Move past the next closing mark of a value that has ``depth`` open elements.
 
         ``calls`` counts quoted headers of calls in the value that are not closed yet. ``balanced``: find the mark that
         closes as many elements as were opened. Returns the new count, or -1 if the call or the text ends first.
         """
-        source, reader, depth = self.source, self.reader, 0
+        source, reader = self.source, self.reader
         while (yield from self.find_mark(marks.stops)):
             if (found := (yield from source.look(marks.closer))) is not None:
                 size = len(found[0])

@@ -28,7 +28,7 @@ from toolglot.dialects.codecs.member_keys import (
 )
 from toolglot.dialects.codecs.streamed_strings import Collector, Confirm, EnclosingMarks, Receiver, read_string
 from toolglot.dialects.partial_call import CallBlock, PartialCall
-from toolglot.dialects.patterns import MORE, Mark, Match
+from toolglot.dialects.patterns import MORE, Mark, Match, mark
 from toolglot.dialects.scanner import Source, Steps
 
 ENVELOPES = ("arguments", "parameters", "args", "params", "input")
@@ -435,8 +435,14 @@ class ObjectMembers:
         if behind in QUOTES and call.is_quoted_up_to(source.here + ahead):
             return True
         if behind.isalnum():
-            return (yield from self._text_follows(block, ahead))
+            return (yield from self._call_follows(block, ahead)) or (yield from self._text_follows(block, ahead))
         return behind not in ('"', "'", "\\", "$")
+
+    def _call_follows(self, block: CallBlock, ahead: int) -> Steps[bool]:
+        """Whether the next call, of a known tool, begins right after the closer."""
+        headers = tuple(header for header in block.headers if header != "{name}")
+        found = (yield from block.source.look(mark(headers), ahead)) if headers else None
+        return found is not None and block.tools.find(found["name"]) is not None
 
     def _text_follows(self, block: CallBlock, ahead: int) -> Steps[bool]:
         """Whether a word right after the closer begins text behind the call: nothing else can end the value then.
@@ -474,6 +480,10 @@ class ObjectMembers:
             call.truncate()
             return False
         where = f"argument {key}"
+        if self.is_loose and any(
+            opener in text for opener in block.wrap_open
+        ):  # the marks of a quoted call end it early
+            call.add_defect(Reason.MALFORMED, where, "a quoted call", "text without the marks of calls")
         try:
             parsed = parse_bare(text, self.literals)
         except NotJsonError:

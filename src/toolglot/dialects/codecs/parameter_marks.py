@@ -145,12 +145,19 @@ def _compile_value_marks(parameter: Parameter, key: str, trim: Trim, piece: bool
     heads = sorted(closer.heads | opener.heads | {"<"})
     stops = compile_stops({head: r"(?![\s=]|<<<)" if head == "<" else "" for head in heads})
     layout = r"\s" if trim is Trim.BLANKS else ""
-    # a quoted parameter of another dialect is counted if what closes it would close ours
-    quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
+    quoted = _quoted_opener(closer, opener, key)
     stray, stray_openers = (None, None) if piece else _stray_marks(parameter.close, key)
     damaged = re.compile(_name_closers(parameter.close, key))
     not_plain = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED_CHARACTERS}{layout}]")
     return ValueMarks(closer, opener, quoted, stray, stray_openers, damaged, stops, not_plain, trim)
+
+
+def _quoted_opener(closer: Mark, opener: Mark, key: str) -> Mark | None:
+    """The opener of a parameter of another dialect, or of a plain element, whose closing mark would close ours."""
+    if closer.at("</parameter>", 0, True) is not None:
+        return _QUOTED_PARAMETER
+    plain = bool(key) and closer.at(f"</{key}>", 0, True) is not None and opener.at(f"<{key}>", 0, True) is None
+    return Mark(fill_key("<{key}{attributes}>", key), named=False) if plain else None
 
 
 def _name_closers(close: tuple[str, ...], key: str) -> str:

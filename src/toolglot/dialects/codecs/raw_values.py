@@ -62,6 +62,7 @@ class Goal(Enum):
     DECLARED = "a declared parameter"
     CONTINUED = "a declared parameter, or the end of the call"
     CLOSED = "the end of the call, and after it no closing mark without its call"
+    BALANCED = "the same, and each value behind the mark closes what it opens"
     UNCLOSED = "the same, if the mark that closes the value is missing: then each parameter is given only once"
 
 
@@ -80,6 +81,8 @@ class EnclosingCall(Protocol):
     def rest_parses(self, goal: Goal, ahead: int, key: str, elements: bool, otherwise: bool) -> Steps[bool]: ...
 
     def closes_later(self, parameter: Parameter, key: str, ahead: int) -> Steps[bool]: ...
+
+    def balances_later(self, parameter: Parameter, key: str, depth: int) -> Steps[bool]: ...
 
     def find_header(self) -> Steps[Match | None]: ...
 
@@ -226,8 +229,8 @@ class RawValue:
         """Whether the closing mark here, of that size, ends the value."""
         source = self.reader.block.source
         if self.depth:
-            ends = yield from self.parses(Goal.CLOSED, size, not self.calls)
-            ends = ends and not self.call_begun  # else the call began again in the value; only that one ends here
+            # if the call began again in the value, only that one ends here
+            ends = not self.call_begun and (yield from self.ends_unbalanced(size))
         else:
             ends = yield from self.structure_follows(size)
         if ends:
@@ -244,6 +247,17 @@ class RawValue:
         self.refused = size
         self.depth = max(0, self.depth - 1)
         return False
+
+    def ends_unbalanced(self, size: int) -> Steps[bool]:
+        """Whether the closing mark here ends the value although openers in it are not closed.
+
+        If what follows is unbalanced as well, and all is balanced if the mark closes one of them, then it does.
+        """
+        if not (yield from self.parses(Goal.CLOSED, size, not self.calls)):
+            return False
+        if (yield from self.parses(Goal.BALANCED, size)):
+            return True
+        return not (yield from self.reader.balances_later(self.parameter, self.key, self.depth))
 
     def suspect(self, *keys: str) -> None:
         """Note parameters that this value may have swallowed."""
@@ -275,9 +289,11 @@ class RawValue:
         one that counts, or an empty line is between them: then it is part of a file.
         """
         marks, source = self.marks, self.reader.block.source
-        if self.blank or self.has_stray_opener or marks.stray is None or marks.stray_openers is None:
+        if self.has_stray_opener or marks.stray is None or marks.stray_openers is None:
             return False
         self.has_stray_opener = (yield from source.look(marks.stray_openers)) is not None
+        if self.blank:
+            return False
         ahead, margin = 0, ""
         for strays in range(_MAX_STRAYS):
             found = yield from source.look(marks.stray, ahead)
@@ -397,13 +413,15 @@ class RawValue:
         reader, source = self.reader, self.reader.block.source
         gap = yield from source.find_nonblank(ahead)
         if source.pos + gap >= len(source.text):
-            return True
+            return not self.has_stray_opener  # else the mark may close that one
         if (yield from reader.parameter_here(gap)) is not None:
             return True
         while (found := reader.closer.at(source.text, source.pos + gap, source.final)) is MORE:
             yield
-        if found is not None or (source.final and reader.closer.begins(source.text, source.pos + gap)):
+        if found is not None:
             return True
+        if source.final and reader.closer.begins(source.text, source.pos + gap):
+            return not self.has_stray_opener
         return (yield from self.wrapper_follows(gap))
 
     def wrapper_follows(self, gap: int) -> Steps[bool]:
@@ -416,7 +434,8 @@ class RawValue:
         if self.parameter.is_element and (yield from source.look(_ELEMENT, gap)) is not None:
             return (yield from self.parses(Goal.CONTINUED, gap, True))
         found = yield from source.look(FOREIGN_CLOSER, gap)
-        if found is None or (self.blank and (yield from source.look(self.marks.closer, gap)) is not None):
+        is_quoting = self.blank or self.has_stray_opener  # then a second closing mark is the one that counts
+        if found is None or (is_quoting and (yield from source.look(self.marks.closer, gap)) is not None):
             return False
         return (yield from self.call_is_over(len(found[0]) + gap, False))
 

@@ -20,7 +20,7 @@ from toolglot.core.schema.toolset import UNTYPED, SchemaType, coerce_text, coerc
 from toolglot.dialects.codecs.attributes import read_pairs, take_attributes
 from toolglot.dialects.codecs.buffered_values import may_be_null, parse_object
 from toolglot.dialects.codecs.cdata import read_sections
-from toolglot.dialects.codecs.elements import parse_elements
+from toolglot.dialects.codecs.elements import read_elements
 from toolglot.dialects.codecs.freetext import BEFORE_STRUCTURE
 from toolglot.dialects.codecs.header_names import read_name
 from toolglot.dialects.codecs.lookahead import Lookahead, LookaheadResult
@@ -396,6 +396,11 @@ class _ParameterReader:
         lookahead = Lookahead(self, Goal.CLOSED, key, parameter.is_element)
         return lookahead.read(ahead, False, value_marks(parameter, key))
 
+    def balances_later(self, parameter: Parameter, key: str, depth: int) -> Steps[bool]:
+        """Whether the value of ``key`` closes its ``depth`` open elements, itself after them, and the rest parses."""
+        lookahead = Lookahead(self, Goal.BALANCED, key, parameter.is_element)
+        return lookahead.read(0, False, value_marks(parameter, key), depth)
+
     def find_header(self) -> Steps[Match | None]:
         """The header of a further call here that the closing mark of this one would close."""
         source = self.block.source
@@ -483,8 +488,9 @@ class _ParameterReader:
             call.add_members(parsed.value)
             return
         if shape.kinds & {"array", "object"}:
-            elements = parse_elements(text) if text.lstrip()[:1] in ("<", "]", "") else None
-            if elements is not None:
-                call.add(key, coerce_text_leaves(elements or "", shape, where))
+            readings = read_elements(text) if text.lstrip()[:1] in ("<", "]", "") else ()
+            typed = [coerce_text_leaves(elements or "", shape, where) for elements in readings]
+            if typed:
+                call.add(key, next((value for value in typed if not value.defects), typed[0]))
                 return
         call.add(key, coerce_text(text, shape, where))

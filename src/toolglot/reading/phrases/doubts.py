@@ -11,7 +11,8 @@ from toolglot.reading.phrases.examples import DOUBT as OTHER_DOUBT
 
 _SHOWN = (
     r"(?:calls?|messages?|outputs?|logs?|files?|texts?|responses?|prompts?|docs?|documentation|manual|readme|lines?"
-    r"|answers?|tests?|diffs?|patch|history|notes?|page|result|fixture|sample|transcript|payload|body|json|request|block)"
+    r"|answers?|tests?|diffs?|patch|history|notes?|page|result|fixture|sample|transcript|payload|body|json|request|block"
+    r"|comments?|issues?|templates?|emails?|inputs?|strings?|snippets?|tickets?|posts?|parsers?|clients?|servers?)"
 )
 WAITS = re.compile(
     r"(?<!\w)(?:if|once|when|after|until|unless|as soon as) you(?:['’]d| would| are| have)? ?"
@@ -29,16 +30,29 @@ DOUBT = re.compile(
     r"|(?<!\w)(?:i|we)(?:['’]d| would| could| might)(?! like)(?!\w)"
     r"|(?<!\w)(?:you|one|someone|they)(?:['’]d|['’]ll| will| would| could| might| should| must| can)(?!\w)"
     r"|(?<!\w)(?:an?|the) \w+ (?:would|could|might)(?!\w)|(?<!\w)(?:this|that)(?: is|['’]s) (?:how|what)(?!\w)"
-    r"|(?<!\w)(?:outputs?|behaviou?r|responses?|snippets?|calls|rows)\Z"
+    r"|(?<!\w)(?:outputs?|behaviou?r|responses?|snippets?|calls|(?<!tool )(?<!function )call|rows|logs?|transcript"
+    r"|syntax|formats?|prompts?|messages?|strings?|documentation|docs)\Z"
     r"|(?<!\w)(?:(?:do|did|will|would|should|must|can) not|don['’]t|didn['’]t|won['’]t|can['’]?t|cannot|never|against"
     r"|not (?:valid|correct|allowed|a good idea|safe|ok|okay))(?!\w)"
     r"|(?<!\w)(?:had|have|has|having) (?:\w+ )?(?:written|sent|tried|called|used|emitted|printed)(?!\w)"
     r"|(?<!\w)(?:wrote|sent|emitted|produced|printed|returned|generated|replied|answered|output|tried|logged|quoted?)"
     rf"{_POINTED}|(?<!\w){_SHOWN}(?: \w+)? (?:reads?|says?|said|contains?|contained|shows?|showed|looked|looks|had|has"
-    rf"|quotes?){_POINTED}"
+    rf"|quotes?|renders?|rendered|prints?|expects?|expected|gets?|got|receives?|received|parses?){_POINTED}"
+    r"|(?<!\w)(?:feeds?|fed|passes|passed|gives|gave|sends|sent) (?:this|that|the following|these)(?!\w)"
+    r"|(?<!\w)as (?:\w+ )?(?:documented|described|stated|specified|quoted|explained|defined) (?:in|by|on|under)(?!\w)"
+    r"|(?<!\w)(?:injections?|injected|attack(?:er)?s?|malicious|illustration|not (?:an? )?(?:real|actual))(?!\w)"
+    r"|(?<!\w)(?:previous(?:ly)?|already|earlier|last time|yesterday|originally|payload|grammar|recommends?)(?!\w)"
+    r"|(?<!\w)(?:expected|generated|training) (?:\w+ ){0,2}(?:sequence|sample|string|token|text|value|result)s?(?!\w)"
+    r"|(?<!\w)(?:copy|paste|send|put|enter|type|insert|add|use) (?:the \w+ below|this|the following|these)(?!\w)"
+    r"|(?<!\w)(?:raw|sample|literal|verbatim) (?:output|text|response|message)s?(?!\w)"
+    r"|(?<!\w)(?:old|new|legacy) (?:syntax|notation)(?!\w)"
+    r"|(?<!\w)(?:snippet|excerpt|quote|extract|line|section|entry)s? (?:from|of|in) (?:the|an?|our|your|my)(?!\w)"
+    r"|(?<!\w)how \w+ (?:does|do|did|writes?|calls?|formats?|spells?) (?:it|this|that|them|calls)(?!\w)"
+    r"|(?<!\w)(?:with|shows?|match(?:es)?|prints?|emits?|sees?|writes?|yields?|into|from)\Z"
+    r"|\A\W*given (?:the|this|an?)(?!\w)"
     r"|(?<!\w)(?:is|are|was|were|be) (?:\w+ )?(?:serialized|encoded|written|formatted|represented|rendered|logged)"
     r" (?:like|as|in|this)(?!\w)|(?<!\w)(?:is|are|was|were|be|such as|like|as|like this|like so|like these"
-    r"|(?:is|are|was|were) (?:this|these|the following|as follows))\Z"
+    r"|like the following|as follows|(?:is|are|was|were) (?:this|these|the following|as follows))\Z"
     r"|(?<!\w)(?:model|assistant|agent|llm|chatbot)s? (?:\w+ ){0,2}(?:writes?|emits?|outputs?|sends?|answers?|responds?"
     r"|repl(?:y|ies)|calls?|generates?|produces?|returns?|says?|sees?)(?!\w)"
     r"|(?<!\w)(?:below (?:is|are|you)|requested|asked for|this format|for example|for instance|instead of"
@@ -64,11 +78,17 @@ REFUSED = re.compile(
 """Sentences that say that the call behind them is not made, or must not be."""
 
 NEXT = re.compile(
-    r"(?<!\w)(?:now|next|jetzt|nun|nächste\w*|ahora|agora|maintenant|adesso|теперь|сейчас)(?!\w)|现在|接下来|下一步|では、|これから"
+    r"(?<!\w)(?:now|next|jetzt|nun|nächste\w*|ahora|agora|maintenant|adesso|теперь|сейчас)(?!\w)|现在|接下来|下一步|\A\W*(?:先|首先|然后)|では、|これから"
     r"|\A\W*(?!according|nothing|something|anything|everything|during|following|including)\w+ing(?!\w)",
     re.IGNORECASE,
 )
 """Words of the next action, and a sentence that begins with it ("Running the tests:")."""
+TELLS = re.compile(
+    r"(?<!\w)(?:let me|let['’]s|i['’]ll|i will|i can|i am going to|i['’]m going to|we['’]ll)(?: \w+)?"
+    r" (?:show|explain|illustrate|demonstrate|describe|quote|cite)(?!\w)",
+    re.IGNORECASE,
+)
+"""Sentences whose next action is to show something."""
 QUESTION = re.compile(r"[?？]")
 ASKS = re.compile(
     r"(?<!\w)(?:should|shall|may|can|could|do|would) (?:i|we|you (?:want|like|agree|confirm|approve|mind|allow))(?!\w)"
@@ -84,6 +104,17 @@ ASKS = re.compile(
 """Questions that ask for permission, or point at what follows."""
 POINTS = re.compile(r"[:：]")
 """The sign of a sentence that points at what follows."""
+LABEL = re.compile(
+    r"\A\W*(?:(?:unit|regression|parser|failing) tests?|(?:test )?(?:case|input|data|usage|reference)s?|[qa]|before"
+    r"|after|bad|good|wrong|correct"
+    r"|incorrect|invalid|valid|input|output|expected|actual|assistant|user|human|model|bot|ai|transcript)(?: #?\d+)?\Z",
+    re.IGNORECASE,
+)
+"""Labels of cases, of their parts and of the lines of a conversation."""
+REFERS = re.compile(
+    r"(?<!\w)(?:like (?:the following|this|these|so)|as follows|(?:shown|given|quoted|seen) below)\Z", re.IGNORECASE
+)
+"""Words at the end of a sentence that point at what follows without such a sign."""
 PREFIX = re.compile(
     r"\(\s*\Z|[\"“„«「『【‘]\Z"
     r"|\n[ \t]*\n(?: {4}|\t)[ \t]*\Z"

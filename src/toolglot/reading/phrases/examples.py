@@ -73,7 +73,9 @@ _DOUBTS = {
         r"|beispielsweise|zum beispiel|gewünscht|angefordert|folgend|so aus|(?:das|dem|ein|vom) modell"
         r"|(?:der|dem|ein) assistent)|(?<!\w)(?:ist|sind|war|waren|wie|etwa so|diese[mnrs]?(?: \w+)?"
         r"|\w*ausgabe|aufrufe?|verhalten|antwort)\Z"
-        r"|\Aso \w+t (?!ich\b)"
+        r"|\Aso \w+t (?!ich\b)|(?<!\w)(?:hier|das|dies) (?:ist|sind) d(?:as|ie) (?:format|syntax|schreibweise)"
+        r"|(?<!\w)(?:beispiel\w*|bereits|vorher)(?!\w)"
+        r"|(?<!\w)(?:zeigt|ergibt|liefert|gab|war|bekommt|sieht|schreibt|druckt|beginnt mit|endet mit)\Z"
     ),
     "spanish": (
         r"(?<!\w)(?:alguien|contener\Z|contiene\Z|incluir\Z|incluye\Z|plantilla\Z)"
@@ -81,22 +83,25 @@ _DOUBTS = {
         r"|escribir|borrar|lanzar)ían?|había|si (?:estás|está|quieres|quiere|confirmas|confirma|te parece|le parece)"
         r"|por ejemplo|escribió|envió|escribí|envié|decía|aparece|solicitad|siguiente|(?:el|un) (?:modelo|asistente))"
         r"|(?<!\w)(?:es|son|era|eran|fue|como|dice|así|est[eoa]s?(?: \w+)?|llamadas?|respuesta"
-        r"|salida(?: \w+)?)\Z|\Aasí \w"
+        r"|salida(?: \w+)?)\Z|\Aasí \w|(?<!\w)(?:aquí (?:está|tienes)|est[ea] es) (?:el formato|la sintaxis)"
+        r"|(?<!\w)(?:muestra|mostraba|devolvió|imprimió|recibe|emite|trae|ya (?:ejecuté|he)|atacante)(?!\w)"
     ),
     "portuguese": (
         r"(?<!\w)(?:não (?:execut|cham|us|escrev)|nunca|se (?:você|quiser|concordar|confirmar)|por exemplo|havia"
         r"|escrevi|escreveu|seguinte|(?:o|um) (?:modelo|assistente))"
-        r"|(?<!\w)(?:é|são|era|foi|como|assim|est[ea]s?(?: \w+)?|isto)\Z"
+        r"|(?<!\w)(?:é|são|era|foi|como|assim|est[ea]s?(?: \w+)?|isto|mostra|contém|diz|emite|imprime|recebe)\Z"
     ),
     "french": (
         r"(?<!\w)(?:n(?:e |['’])(?:\w+ ){0,2}(?:exécut|appel|lanc|écri)|jamais|si (?:vous|tu)\b|par exemple|j['’]avais"
         r"|avait|(?:pourr|appeller|exécuter|lancer)ai[st]|a écrit|a envoyé|suivant|(?:le|un) modèle|l['’]assistant)"
         r"|(?<!\w)(?:est|sont|était|comme|ceci|cela|ainsi|ce(?:tte|t)?(?: \w+)?)\Z"
+        r"|(?<!\w)(?:(?:contient|contenait|montre|affiche|donne|écrit|reçoit|indique)\Z|déjà|attaquant)"
+        r"|(?<!\w)(?:à quoi ressemble(?:nt)?|voici (?:le format|la syntaxe))(?!\w)"
     ),
     "italian": (
         r"(?<!\w)(?:non (?:\w+ )?(?:esegu|chiam|us|scriv)|mai\b|se (?:vuoi|sei|vuole|confermi)|per esempio|ad esempio"
         r"|avevo|aveva|ha scritto|seguente|(?:il|un) modello|l['’]assistente)"
-        r"|(?<!\w)(?:è|sono|era|come|così|quest[oaie](?: \w+)?)\Z"
+        r"|(?<!\w)(?:è|sono|era|come|così|quest[oaie](?: \w+)?|mostra|contiene|dice|emette|stampa|riceve)\Z"
     ),
     "russian": (
         r"(?<!\w)(?:кто-то|содержать\Z|содержит\Z|шаблон\Z)"
@@ -104,18 +109,25 @@ _DOUBTS = {
         r"|(?:написал|отправил|вывел|послал|вызвал|ответил)[аио]?\Z|говорится|написано|привед[её]н|следующ"
         r"|модел[ьи]\b|ассистент)|(?<!\w)(?:как|это|эт[оуаи]\w{0,3}|так|так(?:ой|ая|ое|ие))(?: \w+)?\Z"
         r"|(?<!\w)(?:вывод|вызов|ответ)\w{0,2}\Z|(?<!\w)вот (?:так|как)(?!\w)"
+        r"|(?<!\w)(?:был[оаи]?|содерж\w+|приводит|показывает|выводит|пишет|получает|стоит)\Z|(?<!\w)ожида(?:ет|ют)(?!\w)"
+        r"|\A\W*так выгляд(?:ит|ят)|(?<!\w)вот (?:формат|синтаксис)(?!\w)"
     ),
     "chinese": (
         r"如果|假如|有人|可能(?:会)?包含|中有|[你您](?:若|要是|确认|同意)|(?:当时|之前|刚才|上次|先前).{0,12}(?:写|调用|发送|输出|执行)的?|例如|比如|譬如"
         r"|(?:包含|写着|写道|记录|显示|引用)\Z|[是为]\Z|不要|切勿|(?:没有?|不会|不|别|未)(?:执行|运行|调用|写|发送)"
         r"|以下|下面|如下|这[样种]|这就是|模型|助手|要求的|(?:攻击者|用户|[你您])可以|(?:输出|调用|响应|回复)\Z"
+        r"|(?:日志|文档|文件|页面|记录|代码|测试)(?:[里中上](?:有|是|写|出现)|显示|包含)"
     ),
     "japanese": (
         r"よろしければ|誰か|含まれ|含む|もし|たとえば|例えば|(?:実行|呼び出|書)[^、。]{0,6}(?:ない|ません)|以下|のよう|とおり|通り"
         r"|次の(?:出力|内容|文|行|形)|モデル|アシスタント|(?:書|含ま|表示さ|引用さ)(?:いて|れて)い(?:ます|ました)\Z"
         r"|(?:書き|送信し|出力し)ました\Z|こう(?:書|な|見)|(?:出力|呼び出し|応答)\Z"
+        r"|(?:ログ|文書|ドキュメント|ファイル|ページ|記録|テスト)に[はも]"
     ),
-    "korean": r"예를 들어|원하시면|동의하시면|(?:작성|호출|전송)했습니다\Z|다음과 같|이런|모델",
+    "korean": (
+        r"(?:문서|로그|파일|기록|페이지)에[는도]"
+        r"|예를 들어|원하시면|동의하시면|(?:작성|호출|전송)했습니다\Z|다음과 같|이런|모델"
+    ),
 }
 """Conditions, conditionals, refusals, the past, words that point at what follows, and the model as a third party."""
 
