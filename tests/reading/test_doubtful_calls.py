@@ -115,6 +115,8 @@ SHOWN = (
 """Sentences about a call that was, would be or must not be made."""
 
 MEANT = (
+    "The previous attempt failed, so I try again:",
+    "Retrying the earlier step:",
     "Let me run this:",
     "I'll run the following command:",
     "Running the tests:",

@@ -79,6 +79,7 @@ REFUSED = re.compile(
 
 NEXT = re.compile(
     r"(?<!\w)(?:now|next|jetzt|nun|nächste\w*|ahora|agora|maintenant|adesso|теперь|сейчас)(?!\w)|现在|接下来|下一步|\A\W*(?:先|首先|然后)|では、|これから"
+    r"|(?<!\w)(?:retry|retrying|(?:try|trying)(?: it)? again)(?!\w)"
     r"|\A\W*(?!according|nothing|something|anything|everything|during|following|including)\w+ing(?!\w)",
     re.IGNORECASE,
 )
