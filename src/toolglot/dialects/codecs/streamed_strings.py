@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
+from msgspec import Struct
+
 from toolglot.core.events import CallArguments, Event
 from toolglot.core.lenient_json import ESCAPED_CHARACTERS, Literals, escape
 from toolglot.dialects.patterns import Mark, MarkChoice
@@ -115,8 +117,7 @@ class Confirm(Protocol):
     def __call__(self, ahead: int, uncertain: bool) -> Steps[bool]: ...
 
 
-@dataclass(slots=True)
-class EnclosingMarks:
+class EnclosingMarks(Struct, eq=False):
     """The marks of the call around a string, which may also occur in it.
 
     ``closing`` ends the whole call, its own closing marks first: at the very end of the text they end the string too.
