@@ -206,6 +206,11 @@ class CallBlock(Struct, eq=False):
         self.calls.clear()
         self.open_call = None
 
+    def release(self) -> None:
+        """Drop the calls, which refer back to their block: without that cycle both are freed at once."""
+        self.clear()
+        self.last_call = None
+
     @property
     def is_complete(self) -> bool:
         """Whether all its calls are complete, as far as they were read."""
@@ -427,12 +432,8 @@ class PartialCall(StreamedArguments, eq=False):
                 return
             self._rule_out_quotation()
         if self.is_truncated:
-            self.defects.insert(
-                0,
-                Defect(
-                    reason=Reason.TRUNCATED, where="call", found="the text ended inside it", expected="the whole call"
-                ),
-            )
+            found, expected = "the text ended inside it", "the whole call"
+            self.defects.insert(0, Defect(reason=Reason.TRUNCATED, where="call", found=found, expected=expected))
         elif self.tool is not None and not self.has_required:
             self.defects.extend(self.tool.missing(self.keys))
         if not self.is_truncated and not self.defects:

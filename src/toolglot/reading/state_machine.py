@@ -455,6 +455,7 @@ class StateMachine:
             if self.deferred.blocks:
                 self.deferred.accept()
             self.after_call, self.line_start = not block.is_text, block.ends_line
+            block.release()
         return True
 
     def is_echo(self, block: CallBlock, wrap: Wrap | None, after_call: bool) -> bool:
