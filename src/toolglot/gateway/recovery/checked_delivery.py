@@ -210,26 +210,25 @@ class CheckedDelivery:
         return True
 
     def accept(self, event: Event, out: list[Event]) -> None:
-        match event:
-            case CallStarted():
-                self.start_call(event, out)
-            case CallEnded(index=index) | CallRejected(index=int(index)) if index in self.calls:
-                call = self.calls.pop(index)
-                call.end = event
-                if call.held and self.first_defect is None:
-                    self.drain_queue(out, ended=call)
-                elif not call.held:
-                    self.end_call(call, event, out)
-            case Finished() | Failed():
-                if self.first_defect is not None and isinstance(event, Failed) and event.kind not in FAILURES:
-                    self.drop_queue()
-                if self.queue:
-                    self.drain_queue(out, last=True)
-                self.end_attempt(event, out)
-            case _ if self.queue:
-                self.queue.append(event)
-            case _:
-                self.put(event, out)
+        if type(event) is CallStarted:
+            self.start_call(event, out)
+        elif (type(event) is CallEnded or type(event) is CallRejected) and event.index in self.calls:
+            call = self.calls.pop(event.index)
+            call.end = event
+            if call.held and self.first_defect is None:
+                self.drain_queue(out, ended=call)
+            elif not call.held:
+                self.end_call(call, event, out)
+        elif type(event) is Finished or type(event) is Failed:
+            if self.first_defect is not None and type(event) is Failed and event.kind not in FAILURES:
+                self.drop_queue()
+            if self.queue:
+                self.drain_queue(out, last=True)
+            self.end_attempt(event, out)
+        elif self.queue:
+            self.queue.append(event)
+        else:
+            self.put(event, out)
 
     def drain_queue(self, out: list[Event], last: bool = False, ended: OpenCall | None = None) -> None:
         """Send what waits, up to the first call that is not complete, or all of it at the end."""
