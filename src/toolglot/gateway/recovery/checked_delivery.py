@@ -56,6 +56,9 @@ from toolglot.gateway.recovery.fast_path import FastPath, find_fast_path
 from toolglot.gateway.recovery.retry_messages import copies_feedback
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
+from toolglot.wires.protocol import NewId
+
+Announces = Callable[[str], bool]
 
 
 class CheckedDelivery:
@@ -73,12 +76,7 @@ class CheckedDelivery:
     )
 
     def __init__(
-        self,
-        delivery: Delivery,
-        recovery: Recovery,
-        checker: CallChecker,
-        announces: Callable[[str], bool],
-        new_id: Callable[[], str],
+        self, delivery: Delivery, recovery: Recovery, checker: CallChecker, announces: Announces, new_id: NewId
     ) -> None:
         self.first_delivery = delivery
         self.recovery = recovery
@@ -175,6 +173,9 @@ class CheckedDelivery:
     def check(self, delivered: list[Event]) -> list[Event]:
         """What the client receives of these events."""
         self.over, self.has_output, self.fast_path = self.delivery.over, self.delivery.has_output, None
+        if self.nothing_waits and list(map(type, delivered)) == [TextDelta]:  # the common case
+            self.has_text = True
+            return delivered
         out: list[Event] = []
         for event in move_blanks(delivered) if self.delivery.partly_sent else delivered:
             if type(event) is TextDelta and self.tail is None and self.first_defect is None and not self.queue:
