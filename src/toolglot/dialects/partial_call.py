@@ -13,8 +13,9 @@ it never does, it is a quotation: it stays text, unless the answer is nothing bu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import Struct
 
 from toolglot.core.events import CallEnded, CallRejected, CallStarted, Defect, Reason
 from toolglot.core.options import Options
@@ -35,8 +36,7 @@ MAX_COMPARED = 4096
 REPAIR_COST = 0.01
 
 
-@dataclass(slots=True)
-class AnswerState:
+class AnswerState(Struct, eq=False):
     """State of one answer: what it may quote, and the calls delivered so far."""
 
     new_id: Callable[[], str]
@@ -49,13 +49,12 @@ class AnswerState:
     """The whitespace before the first emitted call, and the offset of that call."""
     lookahead_characters: int = 0
     """Number of characters read in lookaheads."""
-    left_as_text: list[tuple[str, Reason]] = field(default_factory=list)
-    near_misses: list[str] = field(default_factory=list)
+    left_as_text: list[tuple[str, Reason]] = []
+    near_misses: list[str] = []
     """Dialects of near misses: text that was meant as a call but cannot be parsed."""
 
 
-@dataclass(slots=True)
-class CallBlock:
+class CallBlock(Struct, eq=False):
     """A stretch of text that may contain calls."""
 
     source: Source
@@ -86,7 +85,7 @@ class CallBlock:
     wrap_close: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
-    calls: list[PartialCall] = field(default_factory=list)
+    calls: list[PartialCall] = []
     returned: int = 0
     """How many of the calls were returned as text."""
     open_call: PartialCall | None = None
@@ -207,6 +206,11 @@ class CallBlock:
         self.calls.clear()
         self.open_call = None
 
+    def release(self) -> None:
+        """Drop the calls, which refer back to their block: without that cycle both are freed at once."""
+        self.clear()
+        self.last_call = None
+
     @property
     def is_complete(self) -> bool:
         """Whether all its calls are complete, as far as they were read."""
@@ -262,8 +266,7 @@ class CallBlock:
             call.close(alone)
 
 
-@dataclass(slots=True)
-class PartialCall(StreamedArguments):
+class PartialCall(StreamedArguments, eq=False):
     """One call while it is being read."""
 
     block: CallBlock
@@ -429,12 +432,8 @@ class PartialCall(StreamedArguments):
                 return
             self._rule_out_quotation()
         if self.is_truncated:
-            self.defects.insert(
-                0,
-                Defect(
-                    reason=Reason.TRUNCATED, where="call", found="the text ended inside it", expected="the whole call"
-                ),
-            )
+            found, expected = "the text ended inside it", "the whole call"
+            self.defects.insert(0, Defect(reason=Reason.TRUNCATED, where="call", found=found, expected=expected))
         elif self.tool is not None and not self.has_required:
             self.defects.extend(self.tool.missing(self.keys))
         if not self.is_truncated and not self.defects:

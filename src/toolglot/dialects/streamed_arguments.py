@@ -6,10 +6,10 @@ Strategy. A codec passes keys and values as it finds them, and they become JSON 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct
 
 from toolglot.core.events import Defect, Reason
 from toolglot.core.lenient_json import Value, dump, escape, parse
@@ -29,31 +29,30 @@ def _discard(piece: str) -> None:
     """Discard the text of a dropped argument."""
 
 
-@dataclass(slots=True, kw_only=True)
-class StreamedArguments(ABC):
+class StreamedArguments(Struct, eq=False, kw_only=True):
     """The arguments of one call read so far, and their defects."""
 
     tool: CompiledTool | None
     repairs: dict[str, None]
-    keys: dict[str, bool] = field(default_factory=dict)
+    keys: dict[str, bool] = {}
     """The arguments that were read, and whether each is part of the call: some nulls and undeclared ones are
     dropped."""
     written: bool = False
     """At least one argument is part of the call."""
     dropping: bool = False
     """The open string value belongs to a dropped argument."""
-    defects: list[Defect] = field(default_factory=list)
-    pending: list[str] = field(default_factory=list)
-    aliases: list[Alias] = field(default_factory=list)
+    defects: list[Defect] = []
+    pending: list[str] = []
+    aliases: list[Alias] = []
     """Aliases of arguments; resolved at the end of the call."""
-    suspects: dict[str, str] = field(default_factory=dict)
+    suspects: dict[str, str] = {}
     """Declared arguments whose damaged keys may be text in a value, and what holds this value."""
-    write: Callable[[str], None] = field(init=False)
+    write: Callable[[str], None] = _discard
     """Receives JSON text of the arguments: buffers it, or emits it once the call is live."""
 
-    @abstractmethod
     def choose_receiver(self) -> None:
         """Set ``write``: what receives the next piece of the arguments."""
+        raise NotImplementedError
 
     def repair(self, name: str) -> None:
         self.repairs[name] = None

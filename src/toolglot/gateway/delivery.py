@@ -114,8 +114,7 @@ class Delivery:
         self.calls_in_text: list[str] | None = None
         """The dialects of calls in the text beside native ones; None until there is a native one."""
         self.keeps_text = self.audited or not plan.streamed or self.prefers_native
-        # the common case: these pass without a change
-        passing = DELTAS if plan.native else (*DELTAS, CallArguments)
+        passing = DELTAS if plan.native else (*DELTAS, CallArguments)  # the common case: these are not changed
         self.unchanged: tuple[type, ...] = () if plan.break_character else passing
 
     def set_observer(self, observer: Callable[[Iterable[Event]], None]) -> None:
@@ -247,28 +246,29 @@ class Delivery:
             self.calls_in_text += [event.dialect for event in events if isinstance(event, CallEnded)]
 
     def emit(self, event: Event, origin: str, out: list[Event]) -> None:
-        match event:
-            case TextDelta() if self.truncated and origin is READ:
-                pass  # the rest of a call that was cut
-            case TextDelta() | ReasoningDelta():
-                if self.reasoning is not None and origin is NATIVE:
-                    self.reasoning.append(event.text)
-                text = self.remove_breaks(event.text)
-                if text:
-                    out.append(event if text is event.text else type(event)(text))
-            case CallArguments(index=index):
-                if (origin, index) in self.open_calls:
-                    number, fragment = self.open_calls[origin, index], self.remove_breaks(event.fragment)
-                    same = number == index and fragment is event.fragment
-                    out.append(event if same else CallArguments(number, fragment))
-            case CallStarted(index=index):
-                self.start_call(event, origin, out)
-            case CallEnded(index=index):
-                self.end_call(event, origin, out)
-            case CallRejected():
-                self.reject_call(event, origin, out)
-            case _:
-                out.append(event)
+        if type(event) is CallStarted:
+            self.start_call(event, origin, out)
+        elif type(event) is CallEnded:
+            self.end_call(event, origin, out)
+        elif type(event) is CallArguments:
+            number, fragment = self.open_calls.get((origin, event.index)), self.remove_breaks(event.fragment)
+            if number is not None:
+                same = number == event.index and fragment is event.fragment
+                out.append(event if same else CallArguments(number, fragment))
+        elif type(event) is TextDelta or type(event) is ReasoningDelta:
+            self.emit_delta(event, origin, out)
+        elif type(event) is CallRejected:
+            self.reject_call(event, origin, out)
+        else:
+            out.append(event)
+
+    def emit_delta(self, event: TextDelta | ReasoningDelta, origin: str, out: list[Event]) -> None:
+        if self.truncated and origin is READ and type(event) is TextDelta:
+            return  # the rest of a call that was cut
+        if self.reasoning is not None and origin is NATIVE:
+            self.reasoning.append(event.text)
+        if text := self.remove_breaks(event.text):
+            out.append(event if text is event.text else type(event)(text))
 
     def remove_breaks(self, text: str) -> str:
         return text.replace(self.break_character, "") if self.break_character else text

@@ -8,7 +8,8 @@ calls (separators, doubled wrappers, a fence around the body) is skipped.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from toolglot.core.events import CallRejected, Defect, Reason
 from toolglot.core.options import Element, ElementCalls, Options
@@ -57,8 +58,7 @@ def consume_mark(source: Source, templates: tuple[str, ...]) -> int:
     return size
 
 
-@dataclass(slots=True)
-class CallBlockReader:
+class CallBlockReader(Struct, eq=False):
     """Reads the call blocks of one answer."""
 
     source: Source
@@ -78,7 +78,7 @@ class CallBlockReader:
     """How many characters were rescanned so far."""
     rejected_length: int = 0
     """How many characters the client's own parser read in vain."""
-    noise: list[int] = field(default_factory=list)
+    noise: list[int] = []
     """Positions of skipped noise in order, and the position after the last one.
 
     A failed block is scanned again after its first character; the known noise is not searched again.

@@ -10,7 +10,8 @@ action. A doubtful call (``example_detection``): behind it a model that means it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from toolglot.dialects.event_buffer import EventBuffer
 from toolglot.dialects.partial_call import CallBlock
@@ -18,14 +19,13 @@ from toolglot.dialects.partial_call import CallBlock
 PROMOTED = "promoted_from_reasoning"
 
 
-@dataclass(slots=True)
-class DeferredCalls:
+class DeferredCalls(Struct, eq=False):
     """``keep`` takes the blocks that become text."""
 
     buffer: EventBuffer
     keep: Callable[[str], None]
-    blocks: list[CallBlock] = field(default_factory=list)
-    items: list[CallBlock | str] = field(default_factory=list)
+    blocks: list[CallBlock] = []
+    items: list[CallBlock | str] = []
     """The blocks, and the text after each of them."""
     reasoning: bool = False
     reasoning_as_text: bool = False

@@ -25,8 +25,8 @@ from toolglot.dialects.event_buffer import TAIL_SIZE
 from toolglot.reading.phrases import doubts
 from toolglot.reading.phrases.examples import EXAMPLE, EXAMPLE_CJK, HEADING
 
-_PARTS = re.compile(r"(.*\w)?(\W*)", re.DOTALL)
-"""The text up to its last word, and the punctuation after it."""
+_WRITTEN = re.compile(r".*\w", re.DOTALL)
+"""The text up to its last word."""
 
 _SENTENCE_END = re.compile(r"[.!?][*_\"')]*\s|[。！？\n]")
 
@@ -144,7 +144,8 @@ _LOOKING = re.compile(
 _QUOTES = {"'": "'", '"': '"', "`": "`", "‘": "’", "“": "”", "„": "“”", "«": "»", "「": "」"}
 """Opening quotes around a phrase that is only mentioned, and their closing quotes."""
 _BLOCK_QUOTE = re.compile(r"(?:\A|\n)[ \t]{0,3}>(?:[ \t]+>)*[ \t]+\Z")
-"""The beginning of a line of a quotation in Markdown."""
+"""The beginning of a line of a quotation in Markdown; it ends with a blank."""
+_BLANKS = (" ", "\t")
 _COLON = re.compile(r"[:：]")
 _SIGNS = re.compile(r"[:,：，、]")
 """Punctuation that may follow such a phrase."""
@@ -156,7 +157,7 @@ def announces_example(text: str) -> bool:
     Parameters: ``text`` is the text before a call.
     Returns: True if the call that follows is an example.
     """
-    if _BLOCK_QUOTE.search(text, max(0, len(text) - 40)) is not None:
+    if text[-1:] in _BLANKS and _BLOCK_QUOTE.search(text, max(0, len(text) - 40)) is not None:
         return True
     written, rest = _split(text[-TAIL_SIZE:])
     line, signs = written.rpartition("\n")[2], rest.partition("\n")[0]
@@ -192,14 +193,14 @@ def is_doubtful(text: str) -> bool:
     if _is_quoting(text):
         return True
     sentence, signs = _take_last_sentence(text)
-    if doubts.WAITS.search(sentence) is not None:
+    if doubts.WAITS_FOR in sentence.lower() and doubts.WAITS.search(sentence) is not None:
         return True
     if doubts.QUESTION.search(signs) is not None:
         return doubts.ASKS.search(sentence) is not None
     colon = doubts.POINTS.search(signs) is not None
     if colon and doubts.TELLS.search(sentence) is not None:
         return True
-    unfinished = doubts.UNFINISHED.search(text) is not None or (sentence + signs).count('"') % 2 == 1
+    unfinished = doubts.UNFINISHED.search(text, len(text) - 2) is not None or (sentence + signs).count('"') % 2 == 1
     if not (unfinished or _points_at_shown(sentence, signs, colon)):
         return False
     return not (
@@ -209,7 +210,7 @@ def is_doubtful(text: str) -> bool:
 
 def _is_quoting(text: str) -> bool:
     """Whether the end of a text is the prefix of a quotation, or inside a string or an element that is no wrapper."""
-    if doubts.PREFIX.search(text) is not None or len(doubts.STRING.findall(text)) % 2:
+    if _has_prefix(text) or len(doubts.STRING.findall(text)) % 2:
         return True
     element = doubts.ELEMENT.search(text)
     return element is not None and doubts.OWN.search(element[1]) is None
@@ -221,6 +222,16 @@ def _points_at_shown(sentence: str, signs: str, colon: bool) -> bool:
         return True
     points = colon or not signs.strip() or doubts.REFERS.search(sentence) is not None
     return points and doubts.DOUBT.search(sentence) is not None
+
+
+def _has_prefix(text: str) -> bool:
+    """Whether a text ends with a bracket, a quotation mark, an indentation of code or the prefix of a line."""
+    if text[-1] in doubts.QUOTES or text.rstrip()[-1] == doubts.BRACKET:
+        return True
+    line = text.rpartition("\n")[2]
+    if doubts.LINE_PREFIX.match(line) is not None:
+        return True
+    return line.isspace() and doubts.INDENTED.search(text) is not None
 
 
 def _take_last_sentence(text: str) -> tuple[str, str]:
@@ -242,8 +253,8 @@ def _is_quoted(before: str, behind: str) -> bool:
 
 
 def _split(text: str) -> tuple[str, str]:
-    found = _PARTS.match(text)
-    written = (found and found[1]) or ""
+    found = _WRITTEN.match(text)
+    written = found[0] if found is not None else ""
     return written, text[len(written) :]
 
 

@@ -160,12 +160,17 @@ class StateMachine:
         elif (
             self.code.fences
             or self.code.inline
-            or ((self.shown.tail or self.thinking) and not self.heads.match(source.text, source.pos))
+            or not (self.heads.match(source.text, source.pos) or self.may_begin_answer())
             or not (yield from self.try_open())
         ):
             self.line_start = False
             return 1
         return 0
+
+    def may_begin_answer(self) -> bool:
+        """Whether something may open here that opens only at the beginning of an answer."""
+        source, choice = self.source, self.dialects.at_start.choice
+        return not (self.shown.tail or self.thinking) and choice.at(source.text, source.pos, source.final) is not None
 
     def pass_line_end(self) -> None:
         """Consume whitespace at the end, or the start, of a line."""
@@ -294,10 +299,8 @@ class StateMachine:
         return True
 
     def skip_turn_mark(self) -> Steps[bool]:
-        """Skip a mark that ends a turn, or begins one of the model's own: dropped before a call, text otherwise.
-
-        After a space it is part of a sentence about the mark.
-        """
+        """Skip a mark that ends a turn, or begins one of the model's own: dropped before a call, text otherwise. After
+        a space it is part of a sentence about the mark."""
         source, turns = self.source, self.dialects.turns
         in_sentence = self.shown.tail[-1:] in _INDENT and not self.line_start
         if in_sentence or self.thinking or self.deferred.blocks or (yield from source.choose(turns)) is None:
@@ -339,9 +342,8 @@ class StateMachine:
             return True
         if self.thinking or self.deferred.reasoning or not self.line_start:
             return False
-        if (yield from source.choose(dialects.results)) is None or (
-            yield from source.choose(dialects.turns)
-        ) is not None:
+        result = yield from source.choose(dialects.results)
+        if result is None or (yield from source.choose(dialects.turns)) is not None:
             return False
         if self.deferred.undecided and (yield from has_content(self.source, mark(dialects.results.marks[0]))):
             self.deferred.discard()  # a quoted call with its result is a quoted conversation
@@ -401,10 +403,8 @@ class StateMachine:
         return True
 
     def skip_leftover(self) -> None:
-        """Skip a closing mark without an opener, or an end of turn, right after a call.
-
-        The closing mark of a wrapper shows that the deferred calls before it are meant as calls.
-        """
+        """Skip a closing mark without an opener, or an end of turn, right after a call. The closing mark of a wrapper
+        shows that the deferred calls before it are meant as calls."""
         source = self.source
         start = source.pos
         closed = mark(self.dialects.all_closers).match(source.text, start) is not None
@@ -454,6 +454,7 @@ class StateMachine:
             if self.deferred.blocks:
                 self.deferred.accept()
             self.after_call, self.line_start = not block.is_text, block.ends_line
+            block.release()
         return True
 
     def is_echo(self, block: CallBlock, wrap: Wrap | None, after_call: bool) -> bool:

@@ -334,7 +334,7 @@ class Gateway:
             LOG.exception("request %s failed", request.id)
             responder.fail(InternalError(INTERNAL_ERROR))
         finally:
-            responder.cancel_heartbeat()
+            responder.close()
         return None
 
     async def send_upstream(self, request: Request, exchange: Exchange, responder: Responder) -> Response | None:

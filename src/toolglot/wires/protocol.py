@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, NoReturn, Protocol, runtime_checkable
+from typing import Any, Final, NoReturn, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -142,11 +142,12 @@ class ResponseDecoder(Protocol):
         ...
 
 
-@runtime_checkable
-class ToolAwareDecoder(Protocol):
-    """A decoder of a wire whose servers may send the name of a call in pieces. ``tools``: those that were offered."""
+class ToolAwareDecoder:
+    """A decoder of a wire whose servers may send the name of a call in pieces. ``tools``: those that were offered.
 
-    tools: tuple[Tool, ...]
+    A base class, because to check whether an object fits a protocol takes as long as decoding several events."""
+
+    tools: tuple[Tool, ...] = ()
 
 
 class ResponseEncoder(Protocol):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-from toolglot.dialects.codecs.raw_values import RawValue
+from toolglot.dialects.codecs.parameter_marks import Parameter, value_marks
+from toolglot.dialects.codecs.raw_values import EnclosingCall, RawValue, ignore, open_value
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.patterns import Mark
 from toolglot.dialects.scanner import Steps
@@ -19,18 +20,19 @@ _CLOSE = Mark("]]>", named=False)
 _STOPS = re.compile(r"[<\]]")
 
 
-def read_sections(value: RawValue) -> Steps[str | None]:
+def read_sections(reader: EnclosingCall, parameter: Parameter, key: str) -> Steps[str | None]:
     """The text of the sections that are the whole value; None, with nothing consumed, if they are not."""
-    source = value.reader.block.source
-    value.reader.begins_section = False
-    gap = 0 if value.marks.trim is Trim.NONE else (yield from source.find_nonblank())
+    source = reader.block.source
+    reader.begins_section = False
+    gap = 0 if value_marks(parameter, key).trim is Trim.NONE else (yield from source.find_nonblank())
     if (yield from source.look(_OPEN, gap)) is None:
         return None
+    value = open_value(reader, parameter, key, ignore)
     start = source.begin_lookahead()
     source.pos += gap
     yield from source.match(_OPEN)
     text = yield from _read(value)
-    value.reader.begins_section = text is None
+    reader.begins_section = text is None
     source.end_lookahead(start if text is None else source.here)
     return text
 

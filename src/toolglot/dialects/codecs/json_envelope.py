@@ -8,7 +8,9 @@ streamed, and members before the name are kept until then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from msgspec import Struct
 
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import Value
@@ -53,8 +55,7 @@ _DOUBLED_SIGN = Mark('": "{name_id}"')
 """Key and value are merged, or the colon between them is quoted and doubled."""
 
 
-@dataclass(slots=True)
-class _EnvelopeState:
+class _EnvelopeState(Struct, eq=False):
     """What is known of one object so far."""
 
     start: int
@@ -65,8 +66,8 @@ class _EnvelopeState:
     has_arguments: bool = False
     arguments: dict[str, Value] | None = None
     repairs: tuple[str, ...] = ()
-    kept: dict[str, Value] = field(default_factory=dict)
-    explanations: set[str] = field(default_factory=set)
+    kept: dict[str, Value] = {}
+    explanations: set[str] = set()
     """Explanation keys among them that follow the name."""
     calls: int = 0
     offered: bool = False

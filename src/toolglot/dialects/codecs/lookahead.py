@@ -14,6 +14,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import Struct
+
 from toolglot.dialects.codecs.parameter_marks import Parameter, ValueMarks, read_key, read_spelling, value_marks
 from toolglot.dialects.codecs.raw_values import Goal, is_mentioned
 from toolglot.dialects.partial_call import CallBlock, PartialCall
@@ -63,13 +65,12 @@ class LookaheadCall(Protocol):
     def find_group(self) -> Steps[int]: ...
 
 
-@dataclass(slots=True)
-class LookaheadResult:
+class LookaheadResult(Struct, eq=False):
     """What the lookaheads in one call have found."""
 
     unopened: int = -1
     """The position of a closing mark without a call, or -1."""
-    openers: set[int] = field(default_factory=set)
+    openers: set[int] = set()
     """Start positions of parameters that parsed."""
 
 

@@ -11,9 +11,10 @@ line, if the rest parses from there, or before the mark that closes the whole ca
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
+
+from msgspec import Struct
 
 from toolglot.core.events import CallArguments, Event, Reason
 from toolglot.core.lenient_json import escape
@@ -26,7 +27,7 @@ from toolglot.dialects.codecs.parameter_marks import (
     read_key,
     value_marks,
 )
-from toolglot.dialects.codecs.whitespace import Trim, Trimmer
+from toolglot.dialects.codecs.whitespace import Trim, Trimmer, open_trimmer
 from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import MORE, Mark, Match
 from toolglot.dialects.scanner import PassThrough, Source, Steps
@@ -87,14 +88,19 @@ class EnclosingCall(Protocol):
     def find_header(self) -> Steps[Match | None]: ...
 
 
-@dataclass(slots=True)
-class RawValue:
-    """Reads one value and finds its end."""
+def ignore(piece: str) -> None:
+    """Ignore a fragment of a value that is read elsewhere."""
+
+
+class RawValue(Struct, eq=False):
+    """Reads one value and finds its end; ``open_value`` makes it."""
 
     reader: EnclosingCall
     parameter: Parameter
     key: str
     take: Callable[[str], None]
+    marks: ValueMarks
+    trimmer: Trimmer
     passing: int | None = None
     nested: bool = False
     depth: int = 0
@@ -109,7 +115,7 @@ class RawValue:
     """Whether the value is only whitespace so far."""
     clean: bool = True
     has_stray_opener: bool = False
-    held: set[str] = field(default_factory=set)
+    held: set[str] = set()
     """Parameters that the call lacks and whose openers were taken for text."""
     damaged_closer: int = -_MAX_DAMAGED
     """Where what may be its damaged closing mark begins."""
@@ -120,12 +126,6 @@ class RawValue:
     """The chunk before the current position."""
     margin: str = ""
     """The whitespace before the current position, if nothing else is on its line."""
-    marks: ValueMarks = field(init=False)
-    trimmer: Trimmer = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.marks = value_marks(self.parameter, self.key)
-        self.trimmer = Trimmer(self.marks.trim)
 
     def read(self) -> Steps[bool]:
         """Emit the value up to its end, which is consumed; False if the text ends first."""
@@ -454,3 +454,20 @@ class RawValue:
             return True
         gap = yield from source.find_nonblank(gap + closing.size(source.text, source.pos + gap))
         return source.pos + gap >= len(source.text)
+
+
+def open_value(
+    reader: EnclosingCall,
+    parameter: Parameter,
+    key: str,
+    take: Callable[[str], None],
+    passing: int | None = None,
+    nested: bool = False,
+) -> RawValue:
+    """The reader of the value that begins here.
+
+    Parameters: ``take`` receives the text; ``passing`` is the index of a call whose arguments may bypass the parser;
+    ``nested``: the value is a structure.
+    """
+    marks = value_marks(parameter, key)
+    return RawValue(reader, parameter, key, take, marks, open_trimmer(marks.trim), passing, nested)

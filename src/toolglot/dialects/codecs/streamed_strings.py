@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
+
+from msgspec import Struct
 
 from toolglot.core.events import CallArguments, Event
 from toolglot.core.lenient_json import ESCAPED_CHARACTERS, Literals, escape
@@ -81,21 +83,21 @@ class _Plain:
             found = fit(piece)
             size = 0 if found is None else found.end()
             if piece[size:] == "\\":
-                source.left, source.run = "\\", take_behind
+                source.left, source.run = "\\", partial(_take_behind, source, source.run)
             elif size < len(piece):
                 return None
             return [CallArguments(index, encode(piece[:size]))] if size else []
 
-        def take_behind(piece: str) -> list[Event] | None:
-            """Take the chunk after one that ended in the middle of an escape."""
-            whole = "\\" + piece
-            source.left, source.run = "", take
-            events = take(whole)
-            if events is None:
-                source.left = "\\"
-            return events
-
         return take
+
+
+def _take_behind(source: Source, take: PassThrough | None, piece: str) -> list[Event] | None:
+    """Take the chunk after one that ended in the middle of an escape."""
+    source.left, source.run = "", take
+    events = take("\\" + piece) if take is not None else None
+    if events is None:
+        source.left = "\\"
+    return events
 
 
 @lru_cache(maxsize=32)
@@ -115,8 +117,7 @@ class Confirm(Protocol):
     def __call__(self, ahead: int, uncertain: bool) -> Steps[bool]: ...
 
 
-@dataclass(slots=True)
-class EnclosingMarks:
+class EnclosingMarks(Struct, eq=False):
     """The marks of the call around a string, which may also occur in it.
 
     ``closing`` ends the whole call, its own closing marks first: at the very end of the text they end the string too.

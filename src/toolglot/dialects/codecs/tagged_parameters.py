@@ -14,6 +14,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
+
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import Value as Json
 from toolglot.core.schema.toolset import UNTYPED, SchemaType, coerce_text, coerce_text_leaves
@@ -38,7 +40,7 @@ from toolglot.dialects.codecs.parameter_marks import (
     value_marks,
 )
 from toolglot.dialects.codecs.parameter_templates import write_parameters
-from toolglot.dialects.codecs.raw_values import FOREIGN_CLOSER, Goal, RawValue
+from toolglot.dialects.codecs.raw_values import FOREIGN_CLOSER, Goal, ignore, open_value
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import MORE, Mark, MarkChoice, Match, compile_stops
@@ -126,18 +128,13 @@ class TaggedParameters:
         return write_parameters(sample, name, arguments, self.parameters)
 
 
-def _ignore(piece: str) -> None:
-    """Ignore a fragment of a value that is read elsewhere."""
-
-
 class _Next(Enum):
     GO_ON = "the construct was read, more may follow"
     DONE = "the call is over"
     REFUSED = "this is no call after all"
 
 
-@dataclass(slots=True)
-class _ParameterReader:
+class _ParameterReader(msgspec.Struct, eq=False):
     """Reads the parameters of one call."""
 
     markup: TaggedParameters
@@ -151,8 +148,8 @@ class _ParameterReader:
     behind_parameter: bool = False
     looked: tuple[str, int, tuple[Parameter, Match] | None] = ("", -1, None)
     """Cache of ``find_opener``: text, position and result."""
-    tried: LookaheadResult = field(default_factory=LookaheadResult)
-    given: dict[str, tuple[int, int]] = field(default_factory=dict)
+    tried: LookaheadResult = msgspec.field(default_factory=LookaheadResult)
+    given: dict[str, tuple[int, int]] = {}
     """The positions of the values that were read, by key."""
     spelling: str = ""
     """The spelling of the current parameter."""
@@ -234,7 +231,7 @@ class _ParameterReader:
         """Read a repeated parameter: dropped if the tool does not declare it or the value is the same."""
         source, call = self.block.source, self.call
         start = source.here
-        if not (yield from RawValue(self, parameter, key, _ignore).read()):
+        if not (yield from open_value(self, parameter, key, ignore).read()):
             call.truncate()
         elif not call.declares(key) or source.repeats(start, before):
             call.repair("dropped_repeated_argument")
@@ -449,7 +446,7 @@ class _ParameterReader:
     def value(self, parameter: Parameter, key: str, shape: SchemaType) -> Steps[None]:
         """Read one value; it is streamed if it takes any text."""
         self.behind_parameter = False
-        sections = yield from read_sections(RawValue(self, parameter, key, _ignore))
+        sections = yield from read_sections(self, parameter, key)
         if sections is not None:
             self.add(key, sections, shape)
             return
@@ -461,7 +458,7 @@ class _ParameterReader:
             return
         call = self.call
         call.open_text(key)
-        raw = RawValue(self, parameter, key, call.text, call.passthrough_index)
+        raw = open_value(self, parameter, key, call.text, call.passthrough_index)
         if (yield from raw.read()):
             call.close_text()
         else:
@@ -472,7 +469,7 @@ class _ParameterReader:
     def collect(self, parameter: Parameter, key: str, shape: SchemaType) -> Steps[None]:
         """Read a value that is typed when it is complete."""
         pieces: list[str] = []
-        raw = RawValue(self, parameter, key, pieces.append, nested=bool(shape.kinds & {"array", "object"}))
+        raw = open_value(self, parameter, key, pieces.append, nested=bool(shape.kinds & {"array", "object"}))
         if (yield from raw.read()):
             text = "".join(pieces)
             text = text.rstrip() if raw.ends_in_layout else text

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import Enum
+
+from msgspec import Struct
 
 
 class Trim(Enum):
@@ -21,18 +24,14 @@ def _strip_break(piece: str) -> str:
 _LEAD = re.compile(r"\r?\n")
 
 
-class Trimmer:
-    """Trims a value chunk by chunk."""
+class Trimmer(Struct, eq=False):
+    """Trims a value chunk by chunk. ``idle``: nothing is held, so that a chunk without whitespace passes unchanged."""
 
-    __slots__ = ("_held", "_started", "_strip", "_trim", "idle")
-
-    def __init__(self, trim: Trim) -> None:
-        self._trim = trim
-        self._strip = str if trim is Trim.NONE else _strip_break if trim is Trim.BREAK else str.rstrip
-        self._started = trim is Trim.NONE
-        self._held = ""
-        self.idle = self._started
-        """Whether nothing is held, so that a chunk without whitespace passes unchanged."""
+    _trim: Trim
+    _strip: Callable[[str], str]
+    _started: bool
+    idle: bool
+    _held: str = ""
 
     def take(self, piece: str) -> str:
         """The text that may be emitted now."""
@@ -64,3 +63,10 @@ class Trimmer:
     def end(self) -> str:
         """End the value: held whitespace is dropped, except a lone carriage return."""
         return self._held if self._trim is Trim.BREAK and self._held == "\r" else ""
+
+
+def open_trimmer(trim: Trim) -> Trimmer:
+    """A trimmer for one value."""
+    if trim is Trim.NONE:
+        return Trimmer(trim, str, True, True)
+    return Trimmer(trim, _strip_break if trim is Trim.BREAK else str.rstrip, False, False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from msgspec import Struct
@@ -17,15 +16,14 @@ MOST_OVERLAP: Final = 400
 LAST_PIECES: Final = 1000
 
 
-@dataclass(slots=True, eq=False)
-class OpenCall:
+class OpenCall(Struct, eq=False):
     """A call in progress. ``held``: nothing of it is sent before it is complete. ``number`` is its number for the
     client, negative as long as nothing of it was sent."""
 
     event: CallStarted
     held: bool
     number: int = -1
-    fragments: list[str] = field(default_factory=list)
+    fragments: list[str] = []
     end: CallEnded | CallRejected | None = None
 
     @property

@@ -56,6 +56,9 @@ from toolglot.gateway.recovery.fast_path import FastPath, find_fast_path
 from toolglot.gateway.recovery.retry_messages import copies_feedback
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
+from toolglot.wires.protocol import NewId
+
+Announces = Callable[[str], bool]
 
 
 class CheckedDelivery:
@@ -73,12 +76,7 @@ class CheckedDelivery:
     )
 
     def __init__(
-        self,
-        delivery: Delivery,
-        recovery: Recovery,
-        checker: CallChecker,
-        announces: Callable[[str], bool],
-        new_id: Callable[[], str],
+        self, delivery: Delivery, recovery: Recovery, checker: CallChecker, announces: Announces, new_id: NewId
     ) -> None:
         self.first_delivery = delivery
         self.recovery = recovery
@@ -175,6 +173,9 @@ class CheckedDelivery:
     def check(self, delivered: list[Event]) -> list[Event]:
         """What the client receives of these events."""
         self.over, self.has_output, self.fast_path = self.delivery.over, self.delivery.has_output, None
+        if self.nothing_waits and list(map(type, delivered)) == [TextDelta]:  # the common case
+            self.has_text = True
+            return delivered
         out: list[Event] = []
         for event in move_blanks(delivered) if self.delivery.partly_sent else delivered:
             if type(event) is TextDelta and self.tail is None and self.first_defect is None and not self.queue:
@@ -210,26 +211,25 @@ class CheckedDelivery:
         return True
 
     def accept(self, event: Event, out: list[Event]) -> None:
-        match event:
-            case CallStarted():
-                self.start_call(event, out)
-            case CallEnded(index=index) | CallRejected(index=int(index)) if index in self.calls:
-                call = self.calls.pop(index)
-                call.end = event
-                if call.held and self.first_defect is None:
-                    self.drain_queue(out, ended=call)
-                elif not call.held:
-                    self.end_call(call, event, out)
-            case Finished() | Failed():
-                if self.first_defect is not None and isinstance(event, Failed) and event.kind not in FAILURES:
-                    self.drop_queue()
-                if self.queue:
-                    self.drain_queue(out, last=True)
-                self.end_attempt(event, out)
-            case _ if self.queue:
-                self.queue.append(event)
-            case _:
-                self.put(event, out)
+        if type(event) is CallStarted:
+            self.start_call(event, out)
+        elif (type(event) is CallEnded or type(event) is CallRejected) and event.index in self.calls:
+            call = self.calls.pop(event.index)
+            call.end = event
+            if call.held and self.first_defect is None:
+                self.drain_queue(out, ended=call)
+            elif not call.held:
+                self.end_call(call, event, out)
+        elif type(event) is Finished or type(event) is Failed:
+            if self.first_defect is not None and type(event) is Failed and event.kind not in FAILURES:
+                self.drop_queue()
+            if self.queue:
+                self.drain_queue(out, last=True)
+            self.end_attempt(event, out)
+        elif self.queue:
+            self.queue.append(event)
+        else:
+            self.put(event, out)
 
     def drain_queue(self, out: list[Event], last: bool = False, ended: OpenCall | None = None) -> None:
         """Send what waits, up to the first call that is not complete, or all of it at the end."""

@@ -21,7 +21,8 @@ WAITS = re.compile(
     r"|(?<!\w)(?:with|after|upon) your (?:approval|confirmation|permission|agreement)(?!\w)",
     re.IGNORECASE,
 )
-"""Phrases that wait for an agreement."""
+"""Phrases that wait for an agreement. All of them contain ``WAITS_FOR``."""
+WAITS_FOR = "you"
 
 _POINTED = r"(?: back| out)?(?: (?:this|that|the following|these|those|something like|exactly)(?: \w+){0,2})?\Z"
 DOUBT = re.compile(
@@ -116,20 +117,22 @@ REFERS = re.compile(
     r"(?<!\w)(?:like (?:the following|this|these|so)|as follows|(?:shown|given|quoted|seen) below)\Z", re.IGNORECASE
 )
 """Words at the end of a sentence that point at what follows without such a sign."""
-PREFIX = re.compile(
-    r"\(\s*\Z|[\"“„«「『【‘]\Z"
-    r"|\n[ \t]*\n(?: {4}|\t)[ \t]*\Z"
-    r"|(?:\A|\n)[ \t]*(?:[+-]|//|--|;+|#+[ \t]|\*)[ \t]*(?<![-*] )\Z"
-    r"|(?:\A|\n)[ \t]*\|[^\n]*\Z"
-    r"|(?:\A|\n)[ \t]*\d+(?:[ \t]*[|→│:]|\t)[ \t]*\Z"
-    r"|(?:\A|\n)\W{0,2}\d{2,4}[-/.:]\d\d[-/.:]\d\d[^\n]*\Z"
-    r"|(?:\A|\n)[\w./-]+\.\w{1,8}:\d+(?::\d+)?:[^\n]*\Z"
+BRACKET = "("
+QUOTES = frozenset('"“„«「『【‘')
+"""A bracket, and quotation marks, right before a call."""
+INDENTED = re.compile(r"\n[ \t]*\n(?: {4}|\t)[ \t]*\Z")
+"""Indented code behind a blank line."""
+LINE_PREFIX = re.compile(
+    r"[ \t]*(?:[+-]|//|--|;+|#+[ \t]|\*)[ \t]*(?<![-*] )\Z"
+    r"|[ \t]*\|"
+    r"|[ \t]*\d+(?:[ \t]*[|→│:]|\t)[ \t]*\Z"
+    r"|\W{0,2}\d{2,4}[-/.:]\d\d[-/.:]\d\d"
+    r"|[\w./-]+\.\w{1,8}:\d+(?::\d+)?:"
 )
-"""A bracket or a quotation mark, indented code, and the prefix of a line of a diff, a comment, a table, a listing, a
-log or a search result."""
+"""The prefix of a line of a diff, a comment, a table, a listing, a log or a search result; for the last line only."""
 STRING = re.compile(r'"""|\'\'\'')
 UNFINISHED = re.compile(r"[\w,] \Z")
-"""A sentence that is not over."""
+"""A sentence that is not over; for the last two characters."""
 ELEMENT = re.compile(r"<([A-Za-z][\w.-]*)(?:\s[^<>]{0,200})?>\s*\Z")
 OWN = re.compile(
     r"tool|call|func|act|invoke|use|exec|command|step|answer|respon|assist|message|think|reason|plan|output|final|xml",

@@ -16,7 +16,6 @@ from typing import Any
 
 import msgspec
 
-from toolglot.core.conversation import Tool
 from toolglot.core.events import (
     CallArguments,
     CallStarted,
@@ -47,7 +46,7 @@ from toolglot.wires.openai_chat.response_schema import (
     ResponseBody,
     decode,
 )
-from toolglot.wires.protocol import DecodedResponse
+from toolglot.wires.protocol import DecodedResponse, ToolAwareDecoder
 from toolglot.wires.sse import BLANK, DATA, EventStream
 
 DONE = b"[DONE]"
@@ -87,11 +86,10 @@ class _Call(msgspec.Struct):
             return False
 
 
-class PayloadDecoder:
+class PayloadDecoder(ToolAwareDecoder):
     """Decodes the JSON payloads of one response; a non-streamed response is a single payload."""
 
     whole = True
-    tools: tuple[Tool, ...] = ()
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.new_id = new_id

@@ -1,0 +1,51 @@
+"""An answered request leaves nothing behind that only the garbage collector can free."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import httpx
+import pytest
+from support.gateway import ASK, run
+
+from toolglot.config import make_settings
+from toolglot.server import AsgiGateway
+from toolglot.sim import make_app, running
+
+
+def list_left_objects() -> list[str]:
+    """The types of this package whose objects the garbage collector finds now."""
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        gc.collect()
+        names = {f"{type(each).__module__}.{type(each).__qualname__}" for each in gc.garbage}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+    return sorted(name for name in names if name.startswith("toolglot."))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("mode", ["off", "native", "text"])
+def test_an_answer_leaves_no_reference_cycles(mode: str, stream: bool) -> None:
+    """The exchange and all that it holds would stay in memory, and the next request would use other memory."""
+
+    async def test() -> None:
+        async with running(make_app()) as address:
+            settings = make_settings(state_dir="none", base_url=f"{address}/v1", mode=mode)
+            async with AsgiGateway(settings) as app:
+                transport = httpx.ASGITransport(app)
+                async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+                    for _ in range(2):  # what the first request compiles is no concern here
+                        gc.collect()
+                        gc.disable()
+                        answer = await client.post("/v1/chat/completions", json=ASK | {"stream": stream})
+                        assert answer.status_code == 200
+                    await asyncio.sleep(0)
+                    assert not list_left_objects()
+
+    try:
+        run(test)
+    finally:
+        gc.enable()
