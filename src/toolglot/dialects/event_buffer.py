@@ -202,6 +202,10 @@ class VisibleText:
         self._kept.append(text)
         self._new.append(text)
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self._pieces or self._kept)
+
     def take_new(self) -> str:
         """The text since this was asked last."""
         if self._pieces:

@@ -36,60 +36,57 @@ class _Element(Struct, eq=False):
     has_text: bool = False
 
 
-class OpenElements:
+class OpenElements(Struct, eq=False):
     """The elements that are open at the end of the visible text.
 
     ``take_new`` returns the text since it was called last, ``find_tool`` the tool of a name.
     """
 
-    __slots__ = ("_fence", "_find_tool", "_open", "_take_new")
-
-    def __init__(self, take_new: Callable[[], str], find_tool: Callable[[str], object | None]) -> None:
-        self._open: list[_Element] = []
-        self._fence = ""
-        self._take_new = take_new
-        self._find_tool = find_tool
+    take_new: Callable[[], str]
+    find_tool: Callable[[str], object | None]
+    elements: list[_Element] = []
+    fence: str = ""
 
     def hold_call(self) -> bool:
         """Whether the text ends inside a call that is written as an element."""
-        text = self._take_new()
-        if self._open or "<" in text:
+        text = self.take_new()
+        if self.elements or "<" in text:
             self._search(text)
-        return any(self._is_call(element, at) for at, element in enumerate(self._open))
+        return any(self._is_call(element, at) for at, element in enumerate(self.elements))
 
     def _search(self, text: str) -> None:
         end = 0
         for token in _TOKEN.finditer(text):
             if token["fence"]:
                 self._pass_fence(token["fence"])
-            elif not self._fence:
+            elif not self.fence:
                 self._pass_text(text[end : token.start()])
                 end = token.end()
                 self._pass_tag(token)
-        if not self._fence:
+        if not self.fence:
             self._pass_text(text[end:])
 
     def _is_call(self, element: _Element, at: int) -> bool:
-        if self._find_tool(element.name) is not None:
+        if self.find_tool(element.name) is not None:
             return element.has_text
         if _AROUND_CALLS.search(element.name) or not _LIKE_TOOL.search(element.name):
             return False
-        return element.begins_with_element and at + 1 < len(self._open) and self._open[at + 1].has_text
+        return element.begins_with_element and at + 1 < len(self.elements) and self.elements[at + 1].has_text
 
     def _pass_fence(self, ticks: str) -> None:
-        if not self._fence:
-            self._fence = ticks
+        if not self.fence:
+            self.fence = ticks
             self._pass_text(ticks)
-        elif ticks.startswith(self._fence):
-            self._fence = ""
+        elif ticks.startswith(self.fence):
+            self.fence = ""
 
     def _pass_text(self, text: str) -> None:
-        if self._open and not text.isspace() and text:
-            for element in self._open:
+        if self.elements and not text.isspace() and text:
+            for element in self.elements:
                 element.is_fresh, element.has_text = False, True
 
     def _pass_tag(self, token: re.Match[str]) -> None:
-        name, elements = token["name"], self._open
+        name, elements = token["name"], self.elements
         if token["close"]:
             names = [element.name for element in elements]
             if name in names:

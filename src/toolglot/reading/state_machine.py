@@ -477,7 +477,7 @@ class StateMachine:
         """Whether to defer a block: it counts only as a whole, only if nothing follows, or never (an example)."""
         commitment = self.commitment_of(wrap if wrap is not None else header)
         text = self.shown.tail
-        self.is_example = announces_example(text) or self.open_elements.hold_call()
+        self.is_example = not self.shown.is_empty and (announces_example(text) or self.open_elements.hold_call())
         self.is_doubtful = bool(text) and not (self.is_example or self.thinking) and is_doubtful(text)
         if self.is_example or self.is_doubtful or self.thinking or self.deferred.blocks:
             return True
