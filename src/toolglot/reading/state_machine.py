@@ -476,9 +476,10 @@ class StateMachine:
     def must_defer(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether to defer a block: it counts only as a whole, only if nothing follows, or never (an example)."""
         commitment = self.commitment_of(wrap if wrap is not None else header)
-        text = self.shown.tail
-        self.is_example = not self.shown.is_empty and (announces_example(text) or self.open_elements.hold_call())
-        self.is_doubtful = bool(text) and not (self.is_example or self.thinking) and is_doubtful(text)
+        self.is_example = self.is_doubtful = False
+        if not self.shown.is_empty:
+            self.is_example = announces_example(self.shown.tail) or self.open_elements.hold_call()
+            self.is_doubtful = not (self.is_example or self.thinking) and is_doubtful(self.shown.tail)
         if self.is_example or self.is_doubtful or self.thinking or self.deferred.blocks:
             return True
         if self.after_call and self.marked_block and commitment is not Commitment.MARKED:
