@@ -480,9 +480,8 @@ class ObjectMembers:
             call.truncate()
             return False
         where = f"argument {key}"
-        if self.is_loose and any(
-            opener in text for opener in block.wrap_open
-        ):  # the marks of a quoted call end it early
+        quotes_call = self.is_loose and any(opener in text for opener in block.wrap_open)
+        if quotes_call:  # its marks end the value early
             call.add_defect(Reason.MALFORMED, where, "a quoted call", "text without the marks of calls")
         try:
             parsed = parse_bare(text, self.literals)
