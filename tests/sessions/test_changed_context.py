@@ -111,9 +111,9 @@ def test_a_locked_store_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.M
     asked: list[str] = []
     find_nodes = SqliteStore.find_nodes
 
-    async def count(self: SqliteStore, keys: Any) -> Any:
+    async def count(self: SqliteStore, keys: Any, failed: Any = ()) -> Any:
         asked.append("find")
-        return await find_nodes(self, keys)
+        return await find_nodes(self, keys, failed)
 
     async def test() -> None:
         client = Client(lab)

@@ -117,12 +117,12 @@ def test_a_request_is_named_again_if_another_process_was_faster(tmp_path: Path) 
 def test_of_a_known_conversation_only_its_end_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         store, other = await open_pair(tmp_path)
-        asked: list[int] = []
+        asked: list[tuple[int, int]] = []
         find_nodes = store.find_nodes
 
-        async def note(keys: Sequence[bytes]) -> list[FoundNode]:
-            asked.append(len(keys))
-            return await find_nodes(keys)
+        async def note(keys: Sequence[bytes], failed: Sequence[bytes] = ()) -> list[FoundNode]:
+            asked.append((len(keys), len(failed)))
+            return await find_nodes(keys, failed)
 
         monkeypatch.setattr(store, "find_nodes", note)
         numbers = count(1)
@@ -132,7 +132,7 @@ def test_of_a_known_conversation_only_its_end_is_looked_up(tmp_path: Path, monke
             named = await find_names([make_turn(dialog)], store, lambda: f"ses_{next(numbers)}")
             assert await store.add_turns(named.add_records([]))
             names += named.names
-        assert asked == [1, 2, 17, 2, 2, 1]
+        assert asked == [(0, 1), (1, 1), (17, 0), (1, 1), (1, 1), (1, 0)]
         assert names == ["ses_1"] * 4
         await store.close()
         await other.close()

@@ -6,7 +6,7 @@ import asyncio
 
 from support.stores import Place, chat, node, session, store_fails
 
-from toolglot.store.interface import ChainNode, FoundNode
+from toolglot.store.interface import UNANSWERED, ChainNode, FoundNode
 
 
 async def test_nodes_come_in_the_order_of_the_keys_the_newest_first(place: Place) -> None:
@@ -58,6 +58,20 @@ async def test_the_newest_of_many_equal_nodes_are_found(place: Place) -> None:
             await store.add_session(session(name), [node(b"k", name), node(name.encode(), name)])
         found = await store.find_nodes([b"none", *(name.encode() for name in names[:100]), b"k"])
         assert [one.node.session for one in found] == [*names, *reversed(names[-16:])]
+
+
+async def test_nodes_of_failed_requests_are_found_alone(place: Place) -> None:
+    async with place.opened() as store:
+        answers = {"s1": UNANSWERED, "s2": b"", "s3": UNANSWERED, "s4": b"x"}
+        for name, answer in answers.items():
+            await store.add_session(session(name), [node(b"k", name, answer=answer), node(b"m", name)])
+        assert [one.node.session for one in await store.find_nodes([], [b"none", b"k", b"m"])] == ["s3", "s1"]
+        both = await store.find_nodes([b"m"], [b"k"])
+        assert [(one.node.key, one.node.session) for one in both] == [
+            *((b"m", name) for name in reversed(answers)),
+            (b"k", "s3"),
+            (b"k", "s1"),
+        ]
 
 
 async def test_one_of_many_claims_wins(place: Place) -> None:

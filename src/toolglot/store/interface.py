@@ -31,6 +31,8 @@ BODY_KINDS: Final = ("request", "upstream_request", "model", "reasoning", "answe
 """The client's request, what the upstream was sent last, the model's own text and reasoning, what the client got. What
 earlier attempts were sent is ``upstream_request.1``, ``upstream_request.2``, ...; ``native_calls`` are those that the
 model made; ``trace`` is when the pieces came."""
+UNANSWERED: Final = bytes(20)
+"""The answer of a node whose request failed."""
 ADMIN: Final = "admin"
 """The scope of a client key that may open the console."""
 
@@ -289,8 +291,9 @@ class Store(Protocol):
 
     # -- chain nodes and chats -----------------------------------------------------------------------------------------
 
-    async def find_nodes(self, keys: Sequence[bytes]) -> list[FoundNode]:
-        """The nodes with one of these keys, in the order of ``keys``; for each key the 16 newest, newest first."""
+    async def find_nodes(self, keys: Sequence[bytes], failed: Sequence[bytes] = ()) -> list[FoundNode]:
+        """The nodes with one of these keys, in the order of ``keys``; for each key the 16 newest, newest first. Then those
+        with a key in ``failed``, in the same way, but only nodes whose request failed."""
         ...
 
     async def add_nodes(self, nodes: Sequence[ChainNode]) -> None:

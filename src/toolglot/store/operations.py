@@ -15,6 +15,7 @@ from toolglot.store.interface import (
     FAILURES_CHANGED,
     KEYS_CHANGED,
     ROLLOUT_CHANGED,
+    UNANSWERED,
     ChainNode,
     Chat,
     FailureRow,
@@ -168,13 +169,20 @@ def delete_session(owner: bytes | None, session_id: str) -> Steps[list[Chat] | N
 # -- chain nodes and chats ---------------------------------------------------------------------------------------------
 
 
-def find_nodes(keys: Sequence[bytes]) -> Steps[list[FoundNode]]:
+def find_nodes(keys: Sequence[bytes], failed: Sequence[bytes] = ()) -> Steps[list[FoundNode]]:
+    return (yield from _find_latest(keys)) + (yield from _find_latest(failed, UNANSWERED))
+
+
+def _find_latest(keys: Sequence[bytes], answer: bytes | None = None) -> Steps[list[FoundNode]]:
+    """The latest nodes of each key; with an ``answer``, those of them that have it. The engine leaves the others out,
+    because any number of conversations may begin alike."""
     rows: list[Row] = []
+    chosen = () if answer is None else (answer,)
     wanted = list(dict.fromkeys(keys))
     for start in range(0, len(wanted), KEYS_PER_QUERY):
         part = wanted[start : start + KEYS_PER_QUERY]
         part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))  # few different statements
-        rows += yield Query(_write_find_nodes(len(part)), part)
+        rows += yield Query(_write_find_nodes(len(part), bool(chosen)), (*part, *chosen))
     places = {key: place for place, key in reversed(list(enumerate(keys)))}
     found = []
     for _, *fields in sorted(rows, key=lambda row: (places[row[1]], -row[0])):
@@ -185,11 +193,13 @@ def find_nodes(keys: Sequence[bytes]) -> Steps[list[FoundNode]]:
 
 
 @lru_cache(maxsize=16)
-def _write_find_nodes(keys: int) -> str:
+def _write_find_nodes(keys: int, answered: bool) -> str:
+    """The last parameter is the answer, if they have to be ``answered`` with it."""
     node = ", ".join("coalesce(nodes.chat, '')" if name == "chat" else f"nodes.{name}" for name in NODE)
     chat = ", ".join(f"chats.{name}" for name in CHAT)
     latest = f"SELECT * FROM nodes WHERE key = {{key}} ORDER BY session DESC LIMIT {NODES_PER_KEY}"
-    selects = (f"SELECT * FROM ({latest.format(key=f'${at}')}) AS key_{at}" for at in range(1, keys + 1))
+    chosen = f" WHERE answer = ${keys + 1}" if answered else ""
+    selects = (f"SELECT * FROM ({latest.format(key=f'${at}')}) AS key_{at}{chosen}" for at in range(1, keys + 1))
     joined = f"({' UNION '.join(selects)}) AS nodes LEFT JOIN chats ON chats.id = nodes.chat"
     return f"SELECT nodes.number, {node}, {chat} FROM {joined}"
 

@@ -106,8 +106,8 @@ class SqlStore(ABC):
     async def delete_session(self, owner: bytes | None, session_id: str) -> list[Chat] | None:
         return await self._write(operations.delete_session, owner, session_id)
 
-    async def find_nodes(self, keys: Sequence[bytes]) -> list[FoundNode]:
-        return await self._read(operations.find_nodes, keys) if keys else []
+    async def find_nodes(self, keys: Sequence[bytes], failed: Sequence[bytes] = ()) -> list[FoundNode]:
+        return await self._read(operations.find_nodes, keys, failed) if keys or failed else []
 
     async def add_nodes(self, nodes: Sequence[ChainNode]) -> None:
         await self._write(operations.add_nodes, nodes)

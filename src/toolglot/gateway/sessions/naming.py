@@ -11,12 +11,13 @@ retry. What a client edits or compacts so that no prefix remains is a new sessio
 Requests that have ended are named many at a time: one query finds what the store knows of all of them, and one write
 makes the claims and adds what is new. If another process was faster with a claim, nothing is added, and the requests
 are named again. The query asks for the end of each request and for the position before its last answer, which is where
-an agent was; for earlier positions only if there is nothing.
+an agent was; for earlier positions only if there is nothing. Of the end it asks only for requests that failed, the only
+ones that are retried: many conversations may begin alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
 from typing import Final, TypeAlias
@@ -25,12 +26,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.core import offload
-from toolglot.gateway.sessions.chain import HASH_BYTES
 from toolglot.gateway.sessions.turns import SessionTurn
-from toolglot.store.interface import ChainNode, EndedTurns, NodeClaim, RecordRow, SessionRow, Store
+from toolglot.store.interface import UNANSWERED, ChainNode, EndedTurns, NodeClaim, RecordRow, SessionRow, Store
 
-UNANSWERED = bytes(HASH_BYTES)
-"""The answer of a node whose request failed."""
 NEWEST: Final = 16
 """How many nodes with the same key are compared."""
 FIRST_KEYS: Final = 2
@@ -66,8 +64,10 @@ async def find_names(ended: Sequence[EndedTurn], store: Store, new_id: Callable[
     StoreError."""
     answers = [_find_answers(one.turn) for one in ended]
     first = [list(islice(each, FIRST_KEYS)) for each in answers]
+    continued = {key for each in answers for key, answer in each.items() if answer != UNANSWERED}
     known = _KnownNodes(store)
-    await known.load(key for keys in first for key in keys)
+    wanted = {key for keys in first for key in keys}
+    await known.load(wanted & continued, failed=wanted - continued)
     await known.load(key for keys, each in zip(first, answers, strict=True) if known.has_none(keys) for key in each)
     while True:
         naming = _Naming(known.nodes)
@@ -97,16 +97,17 @@ def _find_answers(turn: SessionTurn) -> dict[bytes, bytes]:
 
 
 class _KnownNodes:
-    """What the store knows: nodes by key, newest first; an empty list if there is none."""
+    """What the store knows: nodes by key, newest first; an empty list if there is none that matters."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.nodes: dict[bytes, list[ChainNode]] = {}
 
-    async def load(self, keys: Iterable[bytes]) -> None:
+    async def load(self, keys: Iterable[bytes], failed: Collection[bytes] = ()) -> None:
+        """Load the nodes of these keys, and of those in ``failed`` the ones whose request failed."""
         new = [key for key in dict.fromkeys(keys) if key not in self.nodes]
-        found = await self.store.find_nodes(new) if new else ()
-        self.nodes |= {key: [] for key in new}
+        found = await self.store.find_nodes(new, list(failed)) if new or failed else ()
+        self.nodes |= {key: [] for key in (*new, *failed)}
         for one in found:
             self.nodes[one.node.key].append(one.node)
 
