@@ -6,7 +6,7 @@ import io
 import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +35,7 @@ from toolglot.core.events import (
     Usage,
 )
 from toolglot.core.redaction import make_printable, redact, redact_stream
-from toolglot.gateway.telemetry.log import Telemetry, log_to
+from toolglot.gateway.telemetry.log import ATOMIC_BYTES, GATHER_SECONDS, Telemetry, gather_lines, log_to
 from toolglot.gateway.telemetry.metrics import DURATION_BUCKETS, KNOWN, LABELS, Labels
 from toolglot.gateway.telemetry.metrics import Histogram as OwnHistogram
 from toolglot.gateway.telemetry.prometheus import render
@@ -358,6 +358,46 @@ def test_threads_do_not_mix_their_lines(telemetry: Telemetry, clock: Time, tmp_p
         for _ in range(400):
             threads.submit(telemetry._log, recorder.record)
     assert (tmp_path / "log").read_text() == f"{recorder.record}\n" * 400
+
+
+class Writes(io.StringIO):
+    """A stream that notes each write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all: list[str] = []
+
+    def write(self, text: str) -> int:
+        self.all.append(text)
+        return super().write(text)
+
+
+def test_lines_that_follow_closely_are_written_together(telemetry: Telemetry, clock: Time) -> None:
+    stream, later = Writes(), list[Callable[[], None]]()
+
+    def call_later(seconds: float, function: Callable[[], None]) -> None:
+        assert seconds == GATHER_SECONDS
+        later.append(function)
+
+    log_to(stream)
+    with gather_lines(call_later):
+        records = [run(telemetry, clock).record]
+        assert stream.all == [f"{records[0]}\n"], "a request that comes alone is logged at once"
+        records += [run(telemetry, clock).record for _ in range(20)]
+        assert (len(stream.all), len(later)) == (1, 1)
+        later.pop()()
+        assert 2 < len(stream.all) < 15
+        assert max(map(len, stream.all)) <= ATOMIC_BYTES
+        records += [run(telemetry, clock).record for _ in range(2)]
+        logging.getLogger("toolglot").warning("in between")
+        records.append(run(telemetry, clock).record)
+        assert stream.all[-1] != f"{records[-1]}\n"
+    assert stream.all[-1] == f"{records[-1]}\n", "nothing is left at the end"
+    lines = stream.getvalue().splitlines()
+    assert json.loads(lines.pop(-2))["message"] == "in between"
+    assert lines == list(map(str, records))
+    run(telemetry, clock)
+    assert len(stream.getvalue().splitlines()) == len(lines) + 2, "at once, outside of the context"
 
 
 def test_nothing_is_printed_before_logging_is_set_up(

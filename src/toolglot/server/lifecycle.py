@@ -25,7 +25,7 @@ from toolglot.core.provenance import find_quotations, list_quotable
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.mounting import Mount
 from toolglot.gateway.storage import make_store
-from toolglot.gateway.telemetry.log import Telemetry, log_to
+from toolglot.gateway.telemetry.log import Telemetry, gather_lines, log_to
 from toolglot.gateway.telemetry.record_writer import RecordWriter
 from toolglot.gateway.telemetry.worker_metrics import WorkerMetrics
 from toolglot.prompting.conversation import render_as_text
@@ -67,16 +67,18 @@ async def serve(
             loop.add_signal_handler(number, stop.set)
     warm_up(settings)
     problems = KnownProblems()
-    async with listening(settings, mount, slot, problems) as address:
-        tune_memory()
-        ready(address)
-        tasks = [
-            asyncio.create_task(check_upstreams(settings, problems, report)),
-            asyncio.create_task(asyncio.to_thread(compile_phrases)),  # needed at the end of an answer at the earliest
-        ]
-        await stop.wait()
-        for task in tasks:
-            task.cancel()
+    with gather_lines(loop.call_later):
+        async with listening(settings, mount, slot, problems) as address:
+            tune_memory()
+            ready(address)
+            tasks = [
+                asyncio.create_task(check_upstreams(settings, problems, report)),
+                # needed at the end of an answer at the earliest
+                asyncio.create_task(asyncio.to_thread(compile_phrases)),
+            ]
+            await stop.wait()
+            for task in tasks:
+                task.cancel()
 
 
 async def check_upstreams(settings: Settings, problems: KnownProblems, report: Callable[[Finding], None]) -> None:

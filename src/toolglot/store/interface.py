@@ -292,8 +292,8 @@ class Store(Protocol):
     # -- chain nodes and chats -----------------------------------------------------------------------------------------
 
     async def find_nodes(self, keys: Sequence[bytes], failed: Sequence[bytes] = ()) -> list[FoundNode]:
-        """The nodes with one of these keys, in the order of ``keys``; for each key the 16 newest, newest first. Then those
-        with a key in ``failed``, in the same way, but only nodes whose request failed."""
+        """The nodes with one of these keys, in the order of ``keys``; for each key the 16 newest, newest first. Then
+        those with a key in ``failed``, in the same way, but only if their request failed."""
         ...
 
     async def add_nodes(self, nodes: Sequence[ChainNode]) -> None:

@@ -15,8 +15,8 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -34,11 +34,17 @@ if TYPE_CHECKING:  # they need the event loop or the SDK, which most commands do
     from toolglot.gateway.telemetry.record_writer import RecordWriter
     from toolglot.gateway.telemetry.worker_metrics import WorkerMetrics
 
-__all__ = ["RequestRecorder", "Telemetry", "log_to", "redact"]
+__all__ = ["RequestRecorder", "Telemetry", "gather_lines", "log_to", "redact"]
 
 REQUESTS: Final = "toolglot.requests"
 BODIES: Final = "toolglot.bodies"
 SENT: Final = "upstream_request"
+GATHER_SECONDS: Final = 0.1
+"""Seconds for which lines gather before they are written."""
+ATOMIC_BYTES: Final = 4096
+"""Bytes that a pipe takes as a whole, so that lines of several workers do not mix."""
+CallLater = Callable[[float, Callable[[], None]], object]
+"""Calls a function after some seconds, on the event loop."""
 
 
 class Telemetry:
@@ -161,20 +167,49 @@ def _make_message(record: Record) -> logging.LogRecord:
 
 
 class JsonLines(logging.StreamHandler[TextIO]):
-    """Writes one line per message: JSON, or short text for a terminal. Redacts whatever looks like a key."""
+    """Writes one line per message: JSON, or short text for a terminal. Redacts whatever looks like a key.
+
+    With ``call_later`` a record that follows another one closely waits a moment, and is written together with those
+    that end meanwhile. Any other message is written at once, after the records that wait.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
         self.short = stream.isatty()
+        self.call_later: CallLater | None = None
+        self._waiting: list[Record] = []
+        self._last_write = 0.0
 
     def write(self, record: Record) -> None:
         """Write a record directly, without a ``LogRecord``."""
         with self.lock or nullcontext():
+            self._waiting.append(record)
+            if self.call_later is None or time.monotonic() - self._last_write >= GATHER_SECONDS:
+                self.write_waiting()
+            elif len(self._waiting) == 1:
+                self.call_later(GATHER_SECONDS, self.write_waiting)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.write_waiting()
+        super().emit(record)
+
+    def write_waiting(self) -> None:
+        """Write the records that wait."""
+        with self.lock or nullcontext():
+            waiting, self._waiting = self._waiting, []
+            if not waiting:
+                return
+            self._last_write = time.monotonic()
             try:
-                self.stream.write(self.format_record(record) + "\n")
-                self.stream.flush()
+                for lines in join_lines(map(self.format_record, waiting)):
+                    self.stream.write(lines)
+                    self.stream.flush()
             except Exception:
-                self.handleError(_make_message(record))
+                self.handleError(_make_message(waiting[0]))
+
+    def flush(self) -> None:
+        self.write_waiting()
+        super().flush()
 
     def format_record(self, record: Record) -> str:
         return record.as_line() if self.short else str(record)
@@ -187,6 +222,36 @@ class JsonLines(logging.StreamHandler[TextIO]):
             return message
         when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         return json.dumps({"time": when, "level": record.levelname.lower(), "message": message}, separators=(",", ":"))
+
+
+def join_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Texts of one or more lines, as long as they may be to be written as a whole."""
+    joined: list[str] = []
+    size = 0
+    for line in lines:
+        length = len(line.encode("utf-8", "replace")) + 1
+        if joined and size + length > ATOMIC_BYTES:
+            yield "\n".join((*joined, ""))
+            joined, size = [], 0
+        joined.append(line)
+        size += length
+    if joined:
+        yield "\n".join((*joined, ""))
+
+
+@contextmanager
+def gather_lines(call_later: CallLater) -> Iterator[None]:
+    """Write the lines of requests that end shortly after each other together, within the context. A request that comes
+    alone is logged at once, any other within ``GATHER_SECONDS``."""
+    outputs = [output for output in logging.getLogger("toolglot").handlers if isinstance(output, JsonLines)]
+    for output in outputs:
+        output.call_later = call_later
+    try:
+        yield
+    finally:
+        for output in outputs:
+            output.call_later = None
+            output.write_waiting()
 
 
 def _only_output(log: logging.Logger) -> JsonLines | None:
