@@ -130,7 +130,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "sim.prompt_reading:_result_patterns": (ALL, "compiled patterns of tool results"),
     "sim.prompt_reading:detect_dialect": (64, "the dialect of a prompt"),
     "store.migrations:_load": (ALL, "the statements of the store's migrations, by engine"),
-    "store.operations:_write_find_nodes": (16, "SQL that finds a number of nodes"),
+    "store.operations:_write_find_latest": (16, "SQL that finds a number of nodes"),
     "store.sql:_adapt": (512, "SQL of an engine"),
     "store.sql:_find_reader": (64, "how rows are read in the order of their columns"),
     "store.sql:_write_insert": (256, "SQL that inserts a number of rows"),

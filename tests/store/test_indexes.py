@@ -34,7 +34,7 @@ FOUND_BY: dict[str, tuple[Callable[[], Steps[Any]], str]] = {
     "sessions of a client": (lambda: operations.list_sessions(OWNER, 10, ""), "sessions_by_owner"),
     "sessions of a client, by use": (lambda: operations.find_sessions(OWNER, SessionQuery()), "sessions_by_owner"),
     "nodes": (lambda: operations.find_nodes([b"k"]), "nodes_by_key"),
-    "nodes of failed requests": (lambda: operations.find_nodes([], [b"k"]), "nodes_by_key"),
+    "nodes of failed requests": (lambda: operations.find_nodes([], [b"k"]), "nodes_by_failure"),
     "old records": (
         lambda: operations.delete_batch(operations.DELETE_RECORDS, 1.0),
         "SCAN records USING INDEX sqlite_autoindex_records_1",

@@ -32,7 +32,7 @@ BODY_KINDS: Final = ("request", "upstream_request", "model", "reasoning", "answe
 earlier attempts were sent is ``upstream_request.1``, ``upstream_request.2``, ...; ``native_calls`` are those that the
 model made; ``trace`` is when the pieces came."""
 UNANSWERED: Final = bytes(20)
-"""The answer of a node whose request failed."""
+"""The answer of a node whose request failed. No other answer has this length, which an index of the store relies on."""
 ADMIN: Final = "admin"
 """The scope of a client key that may open the console."""
 

@@ -63,6 +63,8 @@ NODE: Final = ChainNode.__struct_fields__
 NODES_PER_KEY: Final = 16
 """How many nodes of one key are found, those of the newest sessions: any number of conversations begins alike."""
 KEYS_PER_QUERY: Final = 64
+HAS_FAILED: Final = f"length(answer) = {len(UNANSWERED)}"
+"""Whether the request of a node failed; as the condition of an index has it."""
 NODE_KEY: Final = "key, session, coalesce(chat, ''), message"
 KEPT: Final = KeptValue.__struct_fields__
 FAILURE: Final = FailureRow.__struct_fields__
@@ -170,19 +172,17 @@ def delete_session(owner: bytes | None, session_id: str) -> Steps[list[Chat] | N
 
 
 def find_nodes(keys: Sequence[bytes], failed: Sequence[bytes] = ()) -> Steps[list[FoundNode]]:
-    return (yield from _find_latest(keys)) + (yield from _find_latest(failed, UNANSWERED))
+    return (yield from _find_latest(keys)) + (yield from _find_latest(failed, HAS_FAILED))
 
 
-def _find_latest(keys: Sequence[bytes], answer: bytes | None = None) -> Steps[list[FoundNode]]:
-    """The latest nodes of each key; with an ``answer``, those of them that have it. The engine leaves the others out,
-    because any number of conversations may begin alike."""
+def _find_latest(keys: Sequence[bytes], test: str = "1 = 1") -> Steps[list[FoundNode]]:
+    """The latest nodes of each key, of those that pass a test."""
     rows: list[Row] = []
-    chosen = () if answer is None else (answer,)
     wanted = list(dict.fromkeys(keys))
     for start in range(0, len(wanted), KEYS_PER_QUERY):
         part = wanted[start : start + KEYS_PER_QUERY]
         part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))  # few different statements
-        rows += yield Query(_write_find_nodes(len(part), bool(chosen)), (*part, *chosen))
+        rows += yield Query(_write_find_latest(len(part), test), part)
     places = {key: place for place, key in reversed(list(enumerate(keys)))}
     found = []
     for _, *fields in sorted(rows, key=lambda row: (places[row[1]], -row[0])):
@@ -193,13 +193,11 @@ def _find_latest(keys: Sequence[bytes], answer: bytes | None = None) -> Steps[li
 
 
 @lru_cache(maxsize=16)
-def _write_find_nodes(keys: int, answered: bool) -> str:
-    """The last parameter is the answer, if they have to be ``answered`` with it."""
+def _write_find_latest(keys: int, test: str) -> str:
     node = ", ".join("coalesce(nodes.chat, '')" if name == "chat" else f"nodes.{name}" for name in NODE)
     chat = ", ".join(f"chats.{name}" for name in CHAT)
-    latest = f"SELECT * FROM nodes WHERE key = {{key}} ORDER BY session DESC LIMIT {NODES_PER_KEY}"
-    chosen = f" WHERE answer = ${keys + 1}" if answered else ""
-    selects = (f"SELECT * FROM ({latest.format(key=f'${at}')}) AS key_{at}{chosen}" for at in range(1, keys + 1))
+    latest = f"SELECT * FROM nodes WHERE key = {{key}} AND {test} ORDER BY session DESC LIMIT {NODES_PER_KEY}"
+    selects = (f"SELECT * FROM ({latest.format(key=f'${at}')}) AS key_{at}" for at in range(1, keys + 1))
     joined = f"({' UNION '.join(selects)}) AS nodes LEFT JOIN chats ON chats.id = nodes.chat"
     return f"SELECT nodes.number, {node}, {chat} FROM {joined}"
 
