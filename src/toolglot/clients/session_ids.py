@@ -29,13 +29,14 @@ MAX_LENGTH: Final = 100
 
 def find_session_id(headers: Mapping[str, str] | None, fields: Mapping[str, Any]) -> str:
     """The id that the client sent, in a header or in a field of the body; empty if there is none."""
-    candidates = [fields.get(name) for name in SESSION_FIELDS]
+    candidates: list[object] = []
     if headers and not _HEADERS.isdisjoint(headers):
-        candidates = [*(headers.get(name) for name in SESSION_HEADERS), *candidates]
-    metadata = fields.get("metadata")
-    if isinstance(metadata, Mapping):
-        named = USER_SESSION.search(str(metadata.get("user_id") or ""))
-        candidates += [metadata.get("session_id"), named and named[1]]
+        candidates += [headers.get(name) for name in SESSION_HEADERS]
+    if fields:
+        candidates += [fields.get(name) for name in SESSION_FIELDS]
+        if isinstance(metadata := fields.get("metadata"), Mapping):
+            named = USER_SESSION.search(str(metadata.get("user_id") or ""))
+            candidates += [metadata.get("session_id"), named and named[1]]
     for found in candidates:
         if isinstance(found, str) and found.isprintable() and 0 < len(found) <= MAX_LENGTH:
             return found

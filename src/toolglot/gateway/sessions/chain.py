@@ -58,7 +58,9 @@ class Chain(Struct, frozen=True, kw_only=True):
 
 def split_context(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
     """The system messages at the beginning, and the dialog after them."""
-    start = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+    start = 0
+    while start < len(messages) and messages[start].role == "system":
+        start += 1
     return messages[:start], messages[start:]
 
 
@@ -70,7 +72,8 @@ def make_chain(dialog: Iterable[Message], secret: bytes, *scope: str) -> Chain:
         digest = _hash_message(message, calls)
         if message.role == "assistant":
             answers[at] = digest
-            calls |= {call.id: f"{number} {call.name}" for number, call in enumerate(message.calls)}
+            for number, call in enumerate(message.calls):
+                calls[call.id] = f"{number} {call.name}"
         keys.append(_join(keys[-1], digest))
     return Chain(keys=tuple(keys), answers=answers)
 
@@ -93,12 +96,11 @@ def hash_texts(*texts: str) -> bytes:
 def _hash_message(message: Message, calls: Mapping[str, str]) -> bytes:
     """The hash of a message; ``calls`` names the earlier calls by their ids."""
     role, text = message.role.encode(), _encode(_canonical_text(message.role, message.text))
-    made = sha256(b"%b%d:" % (_frame(role), len(text)))
-    made.update(text)  # not joined with the rest: it may be large
+    fields = b"%d:%b%d:%b" % (len(role), role, len(text), text)
     for part in message.parts:
         if type(part) is not Text:
-            made.update(b"".join(map(_frame, _canonical_part(part, calls))))
-    return made.digest()
+            fields += b"".join(map(_frame, _canonical_part(part, calls)))
+    return sha256(fields).digest()
 
 
 def _canonical_text(role: str, text: str) -> str:

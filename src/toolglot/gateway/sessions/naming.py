@@ -63,12 +63,13 @@ async def find_names(ended: Sequence[EndedTurn], store: Store, new_id: Callable[
     """Find the sessions of requests in the order in which they ended; a new session where there is none. Raises:
     StoreError."""
     answers = [_find_answers(one.turn) for one in ended]
-    first = [list(islice(each, FIRST_KEYS)) for each in answers]
-    continued = {key for each in answers for key, answer in each.items() if answer != UNANSWERED}
+    later = [each for each in answers if len(each) > 1]
+    first = {key for each in later for key in islice(each, 1, FIRST_KEYS)}
+    continued = {key for each in later for key in islice(each, 1, None)}
+    ends = {one.turn.chain.end for one in ended}
     known = _KnownNodes(store)
-    wanted = {key for keys in first for key in keys}
-    await known.load(wanted & continued, failed=wanted - continued)
-    await known.load(key for keys, each in zip(first, answers, strict=True) if known.has_none(keys) for key in each)
+    await known.load(first | (ends & continued), failed=ends - continued)
+    await known.load(key for each in later if known.has_none(islice(each, FIRST_KEYS)) for key in each)
     while True:
         naming = _Naming(known.nodes)
         named = await offload.run(len(ended) > INLINE, naming.name, ended, answers, new_id)

@@ -152,7 +152,7 @@ class RecordWriter:
         if record is None:
             return
         bodies = self._choose_bodies(recorder, record) if self.collects_bodies else {}
-        size = sum(map(len, bodies.values()))
+        size = sum(map(len, bodies.values())) if bodies else 0
         if recorder.owner == REFUSED_OWNER and not self._admit_refused():
             self._drop(UNAUTHENTICATED)
         elif len(self._queue) >= QUEUE_RECORDS or self._queued_bytes + size > QUEUE_BYTES:
@@ -387,7 +387,7 @@ class RecordWriter:
             known = (*known, *list_spellings((queued.key,)))
         if session != record.session:
             record = msgspec.structs.replace(record, session=session)
-        bodies = {kind: self._redact_body(kind, data, record, known) for kind, data in list_bodies(queued)}
+        bodies = self._make_bodies(queued, record, known) if queued.bodies else {}
         request_id, model, client = record.request_id, record.model, record.client or record.agent
         encoded = msgspec.json.encode(record)
         if [secret for secret in known if secret.encode() in encoded]:
@@ -405,10 +405,14 @@ class RecordWriter:
             status=record.status,
             outcome=record.outcome,
             data=encoded,
-            bodies={**bodies, **write_trace(queued.trace)},
+            bodies=bodies,
             client=client,
             counts=None if record.replay_of else count_turn(record),
         )
+
+    def _make_bodies(self, queued: QueuedRecord, record: Record, known: Sequence[str]) -> dict[str, bytes]:
+        bodies = {kind: self._redact_body(kind, data, record, known) for kind, data in list_bodies(queued)}
+        return {**bodies, **write_trace(queued.trace)}
 
     def _redact_body(self, kind: str, data: bytes, record: Record, known: Sequence[str]) -> bytes:
         text = data.decode("utf-8", "replace")
