@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 OFF, AGAIN = "off", "off, again"
 SQLITE, BODIES, POSTGRES = "sqlite", "sqlite, all bodies", "postgresql"
+BEFORE = "sqlite, before"
 WATCHED, WATCHED_BODIES = "sqlite, open console", "sqlite, all bodies, open console"
 NOTHING: Mapping[str, str] = {"url": "none"}
 ALL_BODIES: Mapping[str, str] = {"bodies": "all"}
@@ -40,6 +41,7 @@ STORES: Mapping[str, Mapping[str, str]] = {
     OFF: NOTHING,
     AGAIN: NOTHING,
     SQLITE: {},
+    BEFORE: {},
     WATCHED: {},
     BODIES: ALL_BODIES,
     WATCHED_BODIES: ALL_BODIES,
@@ -205,9 +207,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--seconds", type=float, default=2.0, help="length of the streams for latency; 0: none")
-    names = [name for name in STORES if name not in (OFF, AGAIN)]
+    names = [name for name in STORES if name not in (OFF, AGAIN, BEFORE)]
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help="only these gateways")
     parser.add_argument("--checkout", type=Path, metavar="FOLDER", help="measure another checkout")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="SQLite from another checkout, in the same run")
     arguments = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -215,7 +218,7 @@ def main() -> None:
         stack.callback(load.stop)
         gateways = []
         for name, settings in STORES.items():
-            if name in names and name not in arguments.only:
+            if (name in names and name not in arguments.only) or (name == BEFORE and arguments.against is None):
                 continue
             if name == POSTGRES:
                 from support.postgres import PostgresServer
@@ -229,7 +232,8 @@ def main() -> None:
             path = state / "toolglot.toml"
             path.write_text(write_settings(name, settings))
             options = ("--mode", "text", "--dialect", "hermes", "--state-dir", str(state), "--config", str(path))
-            gateway = start_toolglot(name, load.port, state, options, checkout=arguments.checkout)
+            checkout = arguments.against if name == BEFORE else arguments.checkout
+            gateway = start_toolglot(name, load.port, state, options, checkout=checkout)
             gateways.append(gateway)
             stop: Callable[[], None] = gateway.stop
             stack.callback(stop)

@@ -33,15 +33,15 @@ class PackedRecord(NamedTuple):
     @property
     def columns(self) -> Sequence[Value]:
         """The row, with its size."""
-        size = len(self.row.data) + sum(map(len, self.bodies.values()))
-        return (*read_columns(self.row, RECORD), size)
+        bodies = sum(map(len, self.bodies.values())) if self.bodies else 0
+        return (*read_columns(self.row, RECORD), len(self.row.data) + bodies)
 
 
 def pack(records: Iterable[RecordRow]) -> list[PackedRecord]:
     """Compress bodies, fast rather than small. A record that occurs twice is left out. Sorted by id."""
     by_id = {row.id: row for row in records}
     return [
-        PackedRecord(row, {kind: zlib.compress(body, 1) for kind, body in row.bodies.items()})
+        PackedRecord(row, {kind: zlib.compress(body, 1) for kind, body in row.bodies.items()} if row.bodies else {})
         for _, row in sorted(by_id.items())
     ]
 

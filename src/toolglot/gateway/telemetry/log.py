@@ -20,6 +20,8 @@ from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TextIO
 
+import msgspec
+
 from toolglot.core.events import Event
 from toolglot.core.redaction import redact, redact_stream
 from toolglot.gateway.telemetry.metrics import Metrics
@@ -201,8 +203,8 @@ class JsonLines(logging.StreamHandler[TextIO]):
                 return
             self._last_write = time.monotonic()
             try:
-                for lines in join_lines(map(self.format_record, waiting)):
-                    self.stream.write(lines)
+                for lines in join_lines(map(self.encode_record, waiting)):
+                    self.stream.write(lines.decode())
                     self.stream.flush()
             except Exception:
                 self.handleError(_make_message(waiting[0]))
@@ -211,12 +213,12 @@ class JsonLines(logging.StreamHandler[TextIO]):
         self.write_waiting()
         super().flush()
 
-    def format_record(self, record: Record) -> str:
-        return record.as_line() if self.short else str(record)
+    def encode_record(self, record: Record) -> bytes:
+        return record.as_line().encode("utf-8", "replace") if self.short else msgspec.json.encode(record)
 
     def format(self, record: logging.LogRecord) -> str:
         if isinstance(record.msg, Record):
-            return self.format_record(record.msg)
+            return self.encode_record(record.msg).decode()
         message = redact(super().format(record))
         if self.short or message.startswith("{"):
             return message
@@ -224,19 +226,18 @@ class JsonLines(logging.StreamHandler[TextIO]):
         return json.dumps({"time": when, "level": record.levelname.lower(), "message": message}, separators=(",", ":"))
 
 
-def join_lines(lines: Iterable[str]) -> Iterator[str]:
+def join_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Texts of one or more lines, as long as they may be to be written as a whole."""
-    joined: list[str] = []
+    joined: list[bytes] = []
     size = 0
     for line in lines:
-        length = len(line.encode("utf-8", "replace")) + 1
-        if joined and size + length > ATOMIC_BYTES:
-            yield "\n".join((*joined, ""))
-            joined, size = [], 0
+        size += len(line) + 1
+        if joined and size > ATOMIC_BYTES:
+            yield b"\n".join((*joined, b""))
+            joined, size = [], len(line) + 1
         joined.append(line)
-        size += length
     if joined:
-        yield "\n".join((*joined, ""))
+        yield b"\n".join((*joined, b""))
 
 
 @contextmanager
