@@ -129,6 +129,67 @@ def test_results_are_answered_without_tools_and_tags() -> None:
     assert prompted.tools == (WEATHER,)
 
 
+ADD = Tool(
+    "add_numbers",
+    "Add two numbers.",
+    {
+        "type": "object",
+        "properties": {key: {"type": "integer", "description": f"The number {key}"} for key in ("first", "second")},
+        "required": ["first", "second"],
+    },
+)
+
+
+def show(*tools: Tool, **options: bool) -> tuple[str, list[tuple[str, list[tuple[str, Any]]]]]:
+    """The system prompt, and the example requests with the names and arguments of the calls that answer them."""
+    prompted = render_for_small_model(ask_for(QUESTION, tools=tools), "fenced_json", detailed=True, **options)
+    system, *turns, _ = prompted.conversation.messages
+    definitions = [{"name": tool.name, "parameters": tool.parameters} for tool in tools]
+    calls = [
+        [(call.name, json.loads(call.arguments)) for call in read(answer.text, definitions).calls]
+        for answer in turns[1::2]
+    ]
+    return system.text, list(zip([asked.text for asked in turns[::2]], calls, strict=True))
+
+
+def test_detailed_prompts_have_schemas_and_show_each_tool_once() -> None:
+    system, turns = show(WEATHER, SETTINGS, ADD, parallel=True)
+    for tool in (WEATHER, SETTINGS, ADD):
+        assert json.dumps(dict(tool.parameters)) in system
+    hello, alone, several = turns
+    assert hello == ("Hello!", [])
+    assert [name for name, _ in alone[1]] == ["set_up"]
+    assert [name for name, _ in several[1]] == ["get_weather", "get_weather", "add_numbers"]
+    assert [name for name, _ in show(WEATHER, SETTINGS, ADD)[1][-1][1]] == ["add_numbers"]
+    assert [[name for name, _ in calls] for _, calls in show(WEATHER, parallel=True)[1]] == [[], ["get_weather"] * 2]
+
+
+def test_detailed_examples_have_different_values() -> None:
+    [_, (request, calls)] = show(ADD, parallel=True)[1]
+    numbers = [value for _, arguments in calls for value in arguments.values()]
+    assert len(set(numbers)) == len(numbers) == 4
+    assert all(f" {number}" in request for number in numbers)
+    plain = Tool("pay", "Pay.", {"type": "object", "properties": {"reason": {}}, "required": ["reason"]})
+    [_, (_, paid)] = show(plain, parallel=True)[1]
+    texts = [arguments["reason"] for _, arguments in paid]
+    assert len(set(texts)) == 2 and all(" " in text for text in texts), "a single word teaches to shorten"
+
+
+@in_one_test(("parallel", "several"), [(True, True), (False, False)])
+def test_the_grammar_of_detailed_prompts_has_several_calls_only_where_they_are_taken(
+    parallel: bool, several: bool
+) -> None:
+    prompted = render_for_small_model(ask_for(QUESTION), "fenced_json", detailed=True, parallel=parallel)
+    assert ('("\\n" call)' in prompted.conversation.extra["grammar"]) is several
+
+
+def test_detailed_prompts_leave_the_answer_to_a_result_free() -> None:
+    asked = ask_for(QUESTION, CALLED, RESULT)
+    prompted = render_for_small_model(asked, "fenced_json", detailed=True, parallel=True)
+    assert "grammar" not in prompted.conversation.extra
+    assert [message.role for message in prompted.conversation.messages] == ["user", "assistant", "user"]
+
+
 def test_the_client_keeps_what_it_asked_for() -> None:
     mine = {"response_format": {"type": "json_object"}}
     rendered = render_for_small_model(

@@ -186,8 +186,10 @@ def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedCo
     route = exchange.route
     if conversation.extra or conversation.sampling.json_object or conversation.sampling.json_schema:
         conversation = _state_format(exchange, conversation)
-    if route.upstream.coached or _has_quirk(exchange, NEEDS_EXAMPLES):
+    if route.upstream.coached:
         return render_for_small_model(conversation, route.dialect)
+    if _has_quirk(exchange, NEEDS_EXAMPLES):
+        return render_for_small_model(conversation, route.dialect, detailed=True, parallel=route.parallel)
     render = render_with_examples if _has_quirk(exchange, NEEDS_GUIDANCE) else render_as_text
     prompted = render(conversation, route.dialect, parallel=route.parallel)
     if conversation.choice.mode != "required":

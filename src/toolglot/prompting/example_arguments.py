@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 _TEXTS: tuple[tuple[str, str, str], ...] = (
     # key, another parameter of the same tool, value
@@ -53,6 +53,8 @@ _NUMBERS: tuple[tuple[str, int], ...] = (
     (r".*year", 2025),
     (r".*(temperature|celsius|degrees).*", 21),
 )
+MakeScalar: TypeAlias = Callable[[str, str, int], Any]
+"""Makes the text or number of a key and a type; another number gives another value."""
 _CONSTANTS = {"boolean": True, "null": None}
 _DEEPEST = 4
 
@@ -66,13 +68,12 @@ def make_example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
 class RequiredArguments:
     """Makes values for required parameters only: a model copies optional ones that it sees filled in.
 
-    Attributes: ``number`` selects among the values, so that another number gives other ones; ``make_scalar`` makes
-    the text or number of a key and a type.
+    Attributes: ``number`` selects among the values, so that another number gives other ones.
     """
 
     root: Mapping[str, Any]
     number: int
-    make_scalar: Callable[[str, str, int], Any]
+    make_scalar: MakeScalar
 
     def make(self) -> dict[str, Any]:
         """The arguments of a tool whose parameters are ``root``."""

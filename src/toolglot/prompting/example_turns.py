@@ -21,8 +21,7 @@ from toolglot.clients.file_tools import FileTool, find_file_tools
 from toolglot.core.conversation import Conversation, Message, Text, Tool
 from toolglot.prompting.call_writer import write_calls
 from toolglot.prompting.conversation import PromptedConversation, render_as_text, write_result
-from toolglot.prompting.example_arguments import RequiredArguments
-from toolglot.prompting.few_shot import write_request
+from toolglot.prompting.few_shot import show_calls
 
 FOLDER: Final = "/zq/"
 """Stands before the names of files where the tools ask for absolute paths."""
@@ -94,27 +93,11 @@ def _make_turns(tools: tuple[Tool, ...], dialect: str, parallel: bool) -> tuple[
     """User and assistant messages by turns."""
     found = find_file_tools(tools)
     if found.reader is None or found.writer is None or found.editor is None:
-        texts = [*_GREETING, *_show_calls(tools, dialect)] if parallel else []
+        texts = [*_GREETING, *show_calls(tools, dialect, _make_scalar)] if parallel else []
     else:
         agent = _Agent(tools, dialect, parallel, found.reader, found.writer, found.editor)
         texts = [*_GREETING, *(text for task in _TASKS for text in agent.work(task))]
     return tuple(Message("assistant" if at % 2 else "user", (Text(text),)) for at, text in enumerate(texts))
-
-
-def _show_calls(tools: Sequence[Tool], dialect: str) -> tuple[str, str]:
-    """A request for several calls and these calls: two of one tool, unless they would be equal, and one of another."""
-    first, last = tools[0], tools[-1]
-    made = [(first, _make_values(first, 0)), (first, _make_values(first, 1))]
-    made = made[: 1 if made[0] == made[1] else 2]
-    if last is not first:
-        made.append((last, _make_values(last, 2)))
-    request = " ".join(write_request(tool, values) for tool, values in made)
-    return request, write_calls(dialect, [(tool.name, json.dumps(values)) for tool, values in made], tools)
-
-
-def _make_values(tool: Tool, number: int) -> dict[str, Any]:
-    """Values for the required parameters of a tool; other ones for another number."""
-    return RequiredArguments(tool.parameters, number, _make_scalar).make()
 
 
 def _make_scalar(key: str, kind: str, number: int) -> Any:

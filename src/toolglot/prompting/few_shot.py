@@ -6,6 +6,10 @@ the tools, in which a user states a tool's purpose and some values and the assis
 them shows that not every answer is a call; without examples such a model answers everything with text. With examples,
 one line per tool works as well as its schema and takes half the time to process. Nothing is random, so the same request
 gets the same answer.
+
+A model that is a little larger (``detailed``) makes use of schemas, of longer values and of an example with several
+calls (``bench/models.py``). More than one example of a tool makes it copy their values, and an example with one call
+makes it write one where several are due, so each tool is shown once.
 """
 
 from __future__ import annotations
@@ -20,10 +24,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolChoice
+from toolglot.prompting.call_writer import resolve_dialect, write_calls
 from toolglot.prompting.conversation import PromptedConversation, list_offered_tools, render_as_text, write_call
-from toolglot.prompting.example_arguments import RequiredArguments, properties_of
+from toolglot.prompting.example_arguments import MakeScalar, RequiredArguments, properties_of
 from toolglot.prompting.grammar.gbnf import build_grammar
 from toolglot.prompting.output_format import add_output_format
+from toolglot.prompting.tool_listing import list_tools
 
 EXAMPLES_PER_TOOL = 2
 """With a single example, the model copies its values into the answer more often."""
@@ -48,8 +54,16 @@ _TEXTS: tuple[tuple[str, tuple[str, str]], ...] = (
 )
 _OTHER_TEXT = ("blue", "green")
 _NUMBERS = (3, 40)
+_PHRASES = (
+    *("the old red bridge", "Green Valley Park", "two blue lamps", "Silver Fox", "a map of the north coast"),
+    *("Rose Hill No. 5", "quick brown paper"),
+)
+"""Texts of several words: a model that sees single words shortens what the user says to one."""
+_INTEGERS = (3, 17, 250, 45, 8, 1200, 64)
+_FLOATS = (2.5, 17.0, 0.75, 120.5, 8.25, 36.6, 4.0)
 _SENTENCE = re.compile(r"[^\n]{1,100}?(?=[.:;]\s|[.:;]?$|\n)|[^\n]{1,100}")
 _SMALL_TALK = (("Hello!", "Hello! What can I do for you?"), ("Thanks.", "You are welcome."))
+_TITLE = "You can call these tools:"
 _RULE = "Answer with a call if one of them fits the request, else with text."
 _NO_TAGS = "root ::= [^<]+\n"
 
@@ -76,10 +90,14 @@ def choose_answer_kind(conversation: Conversation) -> AnswerKind:
     return AnswerKind.TEXT if answers_results else AnswerKind.EITHER
 
 
-def render_for_small_model(conversation: Conversation, dialect: str) -> PromptedConversation:
+def render_for_small_model(
+    conversation: Conversation, dialect: str, *, detailed: bool = False, parallel: bool = False
+) -> PromptedConversation:
     """Render a conversation for a very small model: a short prompt, examples, a grammar and temperature 0.
 
-    Parameters, result and errors are those of ``render_as_text``. A temperature that the client sets stays.
+    Parameters: ``detailed``: tools are listed with their schemas, and each is shown once; ``parallel``: one of these
+    examples has several calls, and the grammar allows them. Other parameters, result and errors are those of
+    ``render_as_text``. A temperature that the client sets stays.
     """
     sampling = conversation.sampling
     if sampling.temperature is None:
@@ -92,20 +110,40 @@ def render_for_small_model(conversation: Conversation, dialect: str) -> Prompted
         return prompted
     kind = choose_answer_kind(conversation)
     if kind is AnswerKind.TEXT:
-        return _add_grammar(prompted, _NO_TAGS)
-    messages = _insert_examples(prompted.conversation.messages, *_prepare(tools, dialect, kind))
+        return prompted if detailed else _add_grammar(prompted, _NO_TAGS)
+    small_talk = _SMALL_TALK if kind is AnswerKind.EITHER else ()
+    if detailed:
+        section, examples = _prepare_detailed(tools, dialect, small_talk, parallel)
+    else:
+        section, examples = _prepare(tools, dialect, small_talk)
+    messages = _insert_examples(prompted.conversation.messages, section, examples)
     with_examples = replace(prompted, conversation=replace(prompted.conversation, messages=messages))
     required = kind is AnswerKind.CALL
-    grammar = build_grammar(tools, dialect, required=required, parallel=False, bare=not required)
+    grammar = build_grammar(tools, dialect, required=required, parallel=detailed and parallel, bare=not required)
     return _add_grammar(with_examples, grammar)
 
 
+_Turns = tuple[tuple[str, str], ...]
+"""Questions and answers."""
+
+
 @lru_cache(maxsize=16)
-def _prepare(tools: tuple[Tool, ...], dialect: str, kind: AnswerKind) -> tuple[str, tuple[Message, ...]]:
+def _prepare(tools: tuple[Tool, ...], dialect: str, small_talk: _Turns) -> tuple[str, tuple[Message, ...]]:
     """The list of tools and the example turns, which are the same in every turn of a conversation."""
-    return _list_briefly(tools), tuple(
-        _write_examples(tools, dialect, _SMALL_TALK if kind is AnswerKind.EITHER else ())
-    )
+    return _list_briefly(tools), tuple(_write_examples(tools, dialect, small_talk))
+
+
+@lru_cache(maxsize=16)
+def _prepare_detailed(
+    tools: tuple[Tool, ...], dialect: str, small_talk: _Turns, parallel: bool
+) -> tuple[str, tuple[Message, ...]]:
+    """The same with the schemas of the tools. The example with several calls is the last one."""
+    section = "\n".join([_TITLE, list_tools(tools, resolve_dialect(dialect)), _RULE])
+    alone, values = tools[1:-1] if parallel else tools, _VariedValues()
+    turns = [*small_talk[:1], *(_show_call(tool, tools, dialect, 0, values) for tool in alone[:MOST_EXAMPLES])]
+    if parallel:
+        turns.append(show_calls(tools, dialect, values))
+    return section, tuple(message for turn in turns for message in _turn(*turn))
 
 
 def _insert_examples(messages: Sequence[Message], section: str, examples: Sequence[Message]) -> tuple[Message, ...]:
@@ -121,7 +159,7 @@ def _list_briefly(tools: Sequence[Tool]) -> str:
         f"- {tool.name}({', '.join(properties_of(tool.parameters, tool.parameters))}): {_purpose(tool)}"
         for tool in tools
     )
-    return "\n".join(["You can call these tools:", *lines, _RULE])
+    return "\n".join([_TITLE, *lines, _RULE])
 
 
 def _add_grammar(prompted: PromptedConversation, text: str | None) -> PromptedConversation:
@@ -136,8 +174,29 @@ def _write_examples(tools: Sequence[Tool], dialect: str, small_talk: Sequence[tu
         for question, answer in small_talk[number : number + 1]:
             yield from _turn(question, answer)
         for tool in tools[:MOST_EXAMPLES]:
-            values = RequiredArguments(tool.parameters, number, _make_scalar).make()
-            yield from _turn(write_request(tool, values), write_call(dialect, tool.name, json.dumps(values), tools))
+            yield from _turn(*_show_call(tool, tools, dialect, number, _make_scalar))
+
+
+def _show_call(
+    tool: Tool, tools: Sequence[Tool], dialect: str, number: int, make_scalar: MakeScalar
+) -> tuple[str, str]:
+    """A request for a call, and the call."""
+    values = RequiredArguments(tool.parameters, number, make_scalar).make()
+    return _write_request(tool, values), write_call(dialect, tool.name, json.dumps(values), tools)
+
+
+def show_calls(tools: Sequence[Tool], dialect: str, make_scalar: MakeScalar) -> tuple[str, str]:
+    """A request for several calls and these calls: two of one tool, unless they would be equal, and one of another.
+
+    Parameters: ``make_scalar`` makes the values of arguments, as in ``RequiredArguments``.
+    """
+    first, last = tools[0], tools[-1]
+    made = [(first, RequiredArguments(first.parameters, number, make_scalar).make()) for number in range(2)]
+    made = made[: 1 if made[0] == made[1] else 2]
+    if last is not first:
+        made.append((last, RequiredArguments(last.parameters, 2, make_scalar).make()))
+    request = " ".join(_write_request(tool, values) for tool, values in made)
+    return request, write_calls(dialect, [(tool.name, json.dumps(values)) for tool, values in made], tools)
 
 
 def _turn(question: str, answer: str) -> Iterator[Message]:
@@ -145,7 +204,7 @@ def _turn(question: str, answer: str) -> Iterator[Message]:
     yield Message("assistant", (Text(answer),))
 
 
-def write_request(tool: Tool, values: Mapping[str, Any]) -> str:
+def _write_request(tool: Tool, values: Mapping[str, Any]) -> str:
     """How a user may ask for a call with these arguments."""
     named = [f"{key} {value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items()]
     return ", ".join([_purpose(tool), *named]) + "."
@@ -159,10 +218,28 @@ def _purpose(tool: Tool) -> str:
 
 def _make_scalar(key: str, kind: str, number: int) -> Any:
     """A plausible value, a different one in each round."""
-    return _NUMBERS[number % len(_NUMBERS)] if kind in ("integer", "number") else _text(key)[number % EXAMPLES_PER_TOOL]
+    if kind in ("integer", "number"):
+        return _NUMBERS[number % len(_NUMBERS)]
+    return (_find_texts(key) or _OTHER_TEXT)[number % EXAMPLES_PER_TOOL]
 
 
-def _text(key: str) -> tuple[str, str]:
+class _VariedValues:
+    """Makes plausible values, each another one than the last. Texts have several words, unless the key says more."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    def __call__(self, key: str, kind: str, number: int) -> Any:
+        known = _find_texts(key) if kind not in ("integer", "number") else None
+        if known is not None:
+            return known[min(number, 1)]
+        values = {"integer": _INTEGERS, "number": _FLOATS}.get(kind, _PHRASES)
+        self.made += 1
+        return values[self.made % len(values)]
+
+
+def _find_texts(key: str) -> tuple[str, str] | None:
+    """Two texts that fit the name of a parameter."""
     words = set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()))
     fitting = (values for pattern, values in _TEXTS if any(re.fullmatch(pattern, word) for word in words))
-    return next(fitting, _OTHER_TEXT)
+    return next(fitting, None)
