@@ -133,7 +133,7 @@ _ADDED = re.compile(
 )
 """What clients add to a message, and code."""
 _REQUEST = re.compile(r"[^.!?…。！？।؟\n]+(?:\.(?=\w)[^.!?…。！？।؟\n]+)*[?？؟]?")
-_CLAUSE_END = re.compile(r"[,;:，；：،؛、]\s*|\s(?:and|then|und|dann|y|e|et|puis|и|ثم)\s")
+_CLAUSE_END = re.compile(r"[,;:，；：،؛、]\s*|\s(?:and|then|und|dann|y|e|et|puis|и|ثم)\s|\s(?=و\w)")
 
 _DROPPED = dict.fromkeys([*range(0x064B, 0x0653), 0x0307, 0x0640, 0x093C, 0x200B, 0x200C, 0x200D, 0xFE0F])
 """Marks that writers leave out or add: Arabic vowels, dots of Turkish and Hindi letters, invisible characters."""
@@ -201,8 +201,11 @@ class _Language:
         if sentence.endswith(_QUESTION_MARKS) and self.polite.search(sentence) is None:
             return False
         words = sentence.rstrip(f" {''.join(_QUESTION_MARKS)}")
-        clauses = (words, *_CLAUSE_END.split(words))
-        return any(map(self.asking.match, clauses)) and self.declining.search(words) is None
+        if self.declining.search(words) is not None:
+            return False
+        if (found := self.questioning.search(words)) is not None:
+            words = words[: found.start()]
+        return any(map(self.asking.match, (words, *_CLAUSE_END.split(words))))
 
 
 def _fold(text: str) -> str:
@@ -336,7 +339,7 @@ def _ends_in_code(tail: str, complete: bool) -> bool:
 def _split_marks(sentence: str) -> tuple[str, str]:
     """A sentence without punctuation, symbols and white space around it, and what stood behind it."""
     end = len(sentence)
-    while end and unicodedata.category(sentence[end - 1])[0] in "PSZC":
+    while end and unicodedata.category(sentence[end - 1])[0] in "PSZC" and sentence[end - 1] != _CODE:
         end -= 1
     return sentence[:end].lstrip(f" \t-–—>#(.,:;!¡¿…{_CODE}"), sentence[end:]
 

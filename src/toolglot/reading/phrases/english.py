@@ -49,7 +49,7 @@ _DOING = (
     r"|generating|implementing|applying|setting|configuring|turning|switching|sending|saving|copying|moving|merging"
     r"|committing|reverting|connecting|navigating|browsing|investigating|exploring|analy[sz]ing|debugging|comparing"
     r"|counting|calculating|parsing|extracting|converting|looking|listing|getting|digging|scheduling|booking|trying"
-    r"|loading)"
+    r"|loading|committing|drafting|tracing|inspecting|refactoring|checking out|pinging|validating|gathering)"
 )
 _ADVERB = (
     r"(?:now|first|next|then|also|just|quickly|simply|actually|immediately|briefly|carefully|start (?:off )?by"
@@ -106,7 +106,12 @@ PHRASES = Phrases(
         rf"|(?:\.\.\.|…|:)$))"
         rf"|(?:now |currently )?{_DOING}\b(?! (?:is|are|was|were|will|can|would|should|has"
         rf"|this is))(?=(?: [^ ,]+){{0,6}} (?:now|right away)(?:\.\.\.)?$|(?: [^ ,]+){{1,6}}\.\.\.$)"
-        rf"|now {_DOING}\b)"
+        rf"|now {_DOING}\b|{_DOING}(?: □)?\.\.\.$"
+        rf"|^(?:i'm )?(?:going to|gonna|about to) (?:{_ADVERB} ){{0,2}}{_VERB}(?!\w)"
+        rf"|(?:now|next|first),? (?:we'll|we will|we're going to|we need to) (?:{_ADVERB} ){{0,2}}{_VERB}(?!\w)"
+        rf"|(?:i need to|i have to|i must|i should|we need to) (?:first )?(?:see|get|look at|check|read|know)\b"
+        rf"(?=[^,;:]{{0,80}}? (?:first$|before (?:i|we|making|changing|editing|touching|going)\b))"
+        rf"(?!.*\byou))"
     ),
     before=(
         r"^\W*(?:should|had|were) |\b(?:if|once|when|whenever|unless|until|as soon as|should you|in case|provided"
@@ -172,8 +177,7 @@ PHRASES = Phrases(
     ),
     declining=(
         r"\b(?:explain|describe|summari[sz]e|^tell me|(?:you|please) tell me|how (?:do|would|can|could|should) (?:i"
-        r"|you|we)|what (?:would"
-        r"|should|is|are|does)|why (?:is|does|do|did|are)|do(?:n't| not) (?:change|edit|run|do|touch|modify|execute"
+        r"|you|we)|what (?:would|should) (?:i|you|we)|(?:write|show|list)(?: me)? (?:how|why|what)|do(?:n't| not) (?:change|edit|run|do|touch|modify|execute"
         r"|write|make|call|start|implement)"
         r"|(?:make|write|create|give|draft|propose|outline|sketch|draw up|come up with|show|suggest)(?: me"
         r"| us)? (?:a |an |the |your |me a |up a )?(?:\w+ ){0,2}(?:plan|proposal|outline|roadmap|strategy|overview"
@@ -182,6 +186,7 @@ PHRASES = Phrases(
         r"|just (?:explain|answer|plan|tell|curious|wondering)|hypothetically|in theory|your opinion"
         r"|what do you think|plan (?:only|first|how)|before (?:you do|doing|making) any(?:thing| changes?))\b"
     ),
+    questioning=r"\b(?:why|what(?:'s)?|how|which|whether|who)\b",
     polite=r"\b(?:can|could|would|will) you\b",
     forbidding=(
         r"\bdo(?:n't| not) (?:change|edit|run|do|touch|modify|execute|write|make|call|start|implement)\b"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolglot.reading.phrases.record import Phrases
+from toolglot.reading.phrases.record import TECHNICAL, Phrases
 
 _INFINITIVE = (
     r"(?:lire|couper|fermer|partager|joindre|formater|augmenter|diminuer|réduire|élargir|affiner|restreindre"
@@ -21,7 +21,7 @@ _INFINITIVE = (
     r"|planifier|réserver|lister|obtenir|récupérer|télécharger|essayer|réessayer|utiliser(?=.*(?:outil|fonction"
     r"|commande|recherche|api|script|□| pour ))|procéder|valider|importer|exporter|faire (?:cela|ça|(?:une"
     r"|la) (?:recherche|requête|sauvegarde|copie|modification|mise à jour|correction)|les (?:modifications"
-    r"|changements|corrections|tests))|effectuer|parcourir|tenter|commencer (?:par|à|avec))"
+    r"|changements|corrections|tests))|effectuer|revérifier|retester|rouvrir|parcourir|tenter|commencer (?:par|à|avec))"
 )
 _PRESENT = (
     r"(?:lis|coupe|ferme|partage|formate|augmente|diminue|réduis|implémente|élargis|affine|traduis|prépare|complète"
@@ -45,6 +45,23 @@ _SAYING = (
     r"|reviens|ajoute|aime|refuse|accepte|tiens|utilise|travaille|parle|cite|compte)"
 )
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
+_SAYING_STEM = (
+    r"(?:expli|résum|précis|montr|dir|dis|pens|croi|croy|ser|êtr|sau|savoir|compre|connaî|pou|vou|dev|attend|rest"
+    r"|arrêt|décri|répond|espér|not|rappel|laiss|donn|prend|pren|remerci|gard|trouv|suppos|consid|préf|souhait|propos"
+    r"|suggér|recommand|conseill|présent|détail|termin|concl|rev[ei]|aim|refus|accept|ten|tien|utilis|travaill|parl"
+    r"|cit|au(?=ra)|avoir|évit|ignor|omett|aver|inform|notifi|aid|nomm|mentionn|soulign|illustr|partag|accompagn"
+    r"|offr|suiv|rejet|limit|trait|interprét|appel|défin|confi|attach|conserv|maint|respect|permet|faudr|fau|abstien"
+    r"|imagin|rép[eé]|retien|reten|racont|content|réjou|regrett|excus|pass|all|sommes|avons|pouvons|devons|voulons)"
+)
+_THING = (
+    r"(?:fichiers?|journa(?:l|ux)|code|dossiers?|répertoires?|serveurs?|bases?(?: de données)?|tables?|fonctions?"
+    r"|classes?|modules?|paquets?|dépendances?|configurations?|paramètres?|branches?|pages?|requêtes?|erreurs?"
+    r"|bogues?|commandes?|variables?|routes?|chemins?|documentation|courriels?|calendrier|agenda|factures?|comptes?"
+    r"|données|images?|conteneurs?|ports?|processus|versions?|lignes?|projet|dépôts?|migrations?|permissions?|droits"
+    rf"|réservation|traces?|modifications?|corrections?|correctifs?|{TECHNICAL})(?!\w)"
+)
+"""Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
+_SOON = r"[^,;:]{0,80}?(?<!\w)"
 PHRASES = Phrases(
     leads=(
         r"(?:maintenant|d'abord|tout d'abord|ensuite|puis|alors|bon|bien|très bien|d'accord|ok|parfait|compris|et"
@@ -52,7 +69,22 @@ PHRASES = Phrases(
     ),
     joins=r"donc|alors|et|mais|puis|c'est pourquoi",
     announcing=(
-        rf"(?:je (?:vais (?:maintenant|tout de suite) (?:le|la|les) faire|(?:vais le faire|le fais"
+        rf"(?:(?:donnez-moi|donne-moi|laissez-moi|laisse-moi) (?:une (?:seconde|minute)|un (?:instant|moment)) (?:pour"
+        rf"|le temps de|que je) \w+"
+        rf"|(?:je vais|nous allons|on va) (?:{_ADVERB} ){{0,2}}(?:l'|les |le |la )?(?!{_SAYING_STEM})\w{{3,}}(?:er|ir|re)"
+        rf"\b(?={_SOON}{_THING})"
+        rf"|(?:laissez-moi|laisse-moi|permettez-moi d(?:e |')|permets-moi d(?:e |')) ?(?:{_ADVERB} )?(?:l'|les |le |la )?"
+        rf"(?!{_SAYING_STEM})\w{{3,}}(?:er|ir|re)\b(?={_SOON}{_THING})"
+        rf"|(?:je |j')(?:l'|les |le |la )?(?!{_SAYING_STEM})\w{{3,}}rai\b(?={_SOON}{_THING})"
+        rf"|(?!{_SAYING_STEM})\w{{3,}}ons (?:maintenant|d'abord|ensuite|à présent|tout de suite"
+        rf"|(?=(?:l[ea]s?|l'|une?|□|ce|cette|ces)(?!\w)))(?={_SOON}{_THING})"
+        rf"|passons (?:maintenant )?(?:à (?:la |l')|aux? )(?:\w+(?:tion|ment|age)|tests?|mise à jour|suppression"
+        rf"|création)(?!\w)"
+        rf"|^\w+(?:tion|ment|age)s? (?:d(?:e |u |es |'|e la |e l')).{{1,60}} en cours(?:\.\.\.)?$"
+        rf"|^(?:lecture|recherche|analyse|mise à jour) d(?:e |u |es |').{{1,60}} en cours(?:\.\.\.)?$"
+        rf"|(?:je dois|j'ai besoin d(?:e |')|il me faut) ?(?:d'abord )?{_INFINITIVE}(?={_SOON}(?:avant (?:de|d'|toute)|d'abord))"
+        rf"|(?:je |j')(?:re|ré)(?:vérifie|essaie|teste|lance|lis|ouvre|exécute|compile|démarre|installe|génère)\b"
+        rf"|je (?:vais (?:maintenant|tout de suite) (?:le|la|les) faire|(?:vais le faire|le fais"
         rf"|m'en occupe|m'en charge) (?:maintenant|tout de suite|immédiatement))(?!\w)"
         rf"|je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:maintenant|tout de suite|à présent|d'abord) "
         rf"|(?:maintenant|ensuite|d'abord|à présent),? je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:le|la|les|un"
@@ -80,14 +112,16 @@ PHRASES = Phrases(
         r"|devriez|pourriez)|à l'avenir|désormais|dorénavant|demain|dit|écrit|par exemple|prenons)\b"
     ),
     behind=(
-        r"\b(?:(?<!parce )que (?:cela|ça|ce|le|la|les)|comment (?:cela|ça) (?:se|va)\w*|ce que je peux|souvent"
+        r"\b(?:(?<!parce )(?<!vérifier )(?<!vérifie )(?<!vérifions )(?<!maintenant )(?<!confirmer )que (?:cela|ça|ce|le|la|les)"
+        r"|comment (?:cela|ça) (?:se|va)\w*|ce que je peux|souvent"
         r"|d'habitude"
         r"|généralement|habituellement|chaque matin|d'avis|être (?:clair|bref)|demain|(?:lundi|mardi|mercredi|jeudi"
         r"|vendredi|samedi|dimanche)$|enfin|finalement|après (?:votre|ta|ton|confirmation)|les bases|plus tard"
-        r"|à l'avenir|toujours|chaque (?:fois|commit|jour|nuit|semaine)|quand (?:vous|tu)|lorsque (?:vous|tu)"
+        r"|à l'avenir|(?<!fonctionne )(?<!fonctionnent )(?<!passe )(?<!passent )(?<!échoue )(?<!marche )toujours"
+        r"|chaque (?:fois|commit|jour|nuit|semaine)|quand (?:vous|tu)|lorsque (?:vous|tu)"
         r"|si (?:vous|tu|nécessaire|besoin|cela vous)|dès que|(?<!encore )une fois(?! encore| de plus)|un exemple"
         r"|exemples|expliquer|résumer"
-        r"|préciser|jusqu'à ce que|après votre|prochaine fois|au besoin|(?<!de )plus)\b|^(?!.*\b(?:pourquoi"
+        r"|préciser|jusqu'à ce que|après votre|prochaine fois|au besoin|(?<!de )(?<!avec )(?<!en )plus)\b|^(?!.*\b(?:pourquoi"
         r"|si)\b.*\bpas\b).*\bpas\b"
     ),
     addressing=(
@@ -109,14 +143,17 @@ PHRASES = Phrases(
         rf"|appliquez|configurez|activez|désactivez|éteignez|allumez|envoyez|enregistrez|copiez|déplacez|analysez"
         rf"|comparez|calculez|extrayez|téléchargez|réservez|planifiez|listez|fais-le|faites-le|continue|continuez"
         rf"|vas-y|allez-y|poursuis|poursuivez|convertis|convertissez|migre|optimise|ouvre-le|trie|triez|range"
-        rf"|baisse|monte))(?!\w)"
+        rf"|baisse|monte|trouve|trouvez|découvre|découvrez|détermine|déterminez|identifiez|diagnostique|résous|résolvez"
+        rf"|débogue|déboguez|réglez|améliore|améliorez|examinez|inspectez|intégrez|connectez|appliquez"
+        rf"|(?!dis-|dites-|expli|raconte|décri)\w+-l(?:e|a|es)))(?!\w)"
     ),
     declining=(
-        r"\b(?:explique|expliquez|expliquer|décris|décrivez|résume|résumez|dis-moi|dites-moi|pourquoi|comment"
-        r"|qu'est-ce|quel(?:le)?s?|plan|proposition|ne (?:change|modifie|touche|lance|fais|exécute)\w* (?:rien|pas)"
+        r"\b(?:explique|expliquez|expliquer|décris|décrivez|résume|résumez|dis-moi|dites-moi|(?:écri|montre|racont|dis|dit)\w*(?:-moi)? (?:pourquoi"
+        r"|comment|ce que|quel\w*)|plan|proposition|ne (?:change|modifie|touche|lance|fais|exécute)\w* (?:rien|pas)"
         r"|sans (?:changer|exécuter|toucher|modifier|lancer)|seulement (?:expliquer|savoir)|avis|poème|histoire"
         r"|blague|différence)\b"
     ),
+    questioning=r"\b(?:pourquoi|comment|qu'est-ce|quel(?:le)?s?|où|qui|quand)\b",
     polite=r"\b(?:peux-tu|pouvez-vous|pourrais-tu|pourriez-vous|tu peux|vous pouvez)\b",
     forbidding=(
         r"\bne (?:change|modifie|touche|lance|fais|exécute)\w* (?:rien|pas)\b|\bsans (?:rien )?(?:changer|exécuter"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolglot.reading.phrases.record import Phrases
+from toolglot.reading.phrases.record import TECHNICAL, Phrases
 
 _INFINITIVE = (
     r"(?:lesen|drosseln|regeln|dimmen|stummschalten|abschalten|anschalten|umschalten|hochfahren|herunterfahren"
@@ -48,9 +48,25 @@ _SAYING = (
     r"|warte|bleibe|höre|beende|mache|nenne|beschreibe|antworte|frage|hoffe|sehe|merke|erinnere|lasse|gebe|nehme"
     r"|gehe|komme|freue|danke|behalte|beantworte|bitte|brauche|benötige|rate|empfehle|schlage|wünsche|halte|finde"
     r"|stelle|behandle|verwende|nutze|arbeite|überlege|würde|könnte|hätte|wäre|liebe|mag|lerne|schließe|fühle"
-    r"|rechne|zähle|vermute|gehe|bevorzuge|stimme|akzeptiere|verzichte|erwarte|melde|verlasse|hätte)"
+    r"|rechne|zähle|vermute|gehe|bevorzuge|stimme|akzeptiere|verzichte|erwarte|melde|verlasse|hätte|belasse|überlasse"
+    r"|vertraue|überspringe|ignoriere|lehne|verweigere|weigere|schätze|begrüße|bedau?e?re|entschuldige|unterstütze"
+    r"|helfe|begleite|informiere|benachrichtige|erhalte|bekomme|besitze|verfüge|verweise|zitiere|vermeide|verdanke"
+    r"|interpretiere|betrachte|befürchte|bezweifle|beziehe|orientiere|konzentriere|beschränke|unterscheide|setze"
+    r"|biete|gratuliere|verspreche|garantiere|versichere|bestätige|betone|lebe|heiße|stamme|diene|sehe|muss|soll"
+    r"|darf|dürfte|sollte|müsste|wollte|musste|konnte|hatte|machte|dachte|lege dir|warne|weise|rede|spreche|liefere"
+    r"|gebe|zeige|bringe|erinnere|skizziere|schildere|wüsste|möge|nenne|fasse|bevorzuge|ziehe|rate|trete|folge)"
 )
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
+_THING = (
+    r"(?:\w*dateien|\w*datei|\w*tests?|\w*logs?|\w*protokolle?|\w*code|\w*ordner|\w*verzeichnis(?:se)?|\w*server"
+    r"|\w*datenbank(?:en)?|\w*tabellen?|\w*funktion(?:en)?|\w*klassen?|\w*module?|\w*pakete?|\w*abhängigkeit(?:en)?"
+    r"|\w*konfiguration|\w*einstellungen?|\w*zweig|\w*seiten?|\w*anfragen?|\w*abfragen?|\w*fehler|\w*befehle?"
+    r"|\w*variablen?|\w*routen?|\w*pfade?|\w*dokumentation|\w*kalender|\w*rechnung(?:en)?|\w*bestellung(?:en)?"
+    r"|\w*konto|\w*daten|\w*bild(?:er)?|\w*container|\w*ports?|\w*prozesse?|\w*version(?:en)?|\w*zeilen?|\w*projekt"
+    rf"|\w*repository|\w*migration|\w*rechte|\w*berechtigungen|\w*werkzeug|\w*skripte?|{TECHNICAL})(?!\w)"
+)
+"""Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
+_SOON = r"[^,;:]{0,80}?(?<!\w)"
 PHRASES = Phrases(
     leads=(
         r"(?:jetzt|nun|zuerst|zunächst|dann|danach|anschließend|als nächstes|als erstes|im nächsten schritt|okay|ok"
@@ -62,7 +78,15 @@ PHRASES = Phrases(
         r"|zuerst|zunächst|noch"
     ),
     announcing=(
-        rf"(?:ich (?:mache|erledige|tue) (?:das|es|dies) (?:jetzt|sofort)(?!\w)"
+        rf"(?:(?:gib|geben sie|gebt) mir (?:eine?n?) (?:\w+ )?(?:sekunde|moment|minute|augenblick),? (?:um|damit ich) "
+        rf"|ich (?!{_SAYING}\b)\w{{3,}}e\b(?={_SOON}{_THING})|(?!{_SAYING}\b)\w{{3,}}e ich\b(?={_SOON}{_THING})"
+        rf"|ich (?:verwende|nutze) (?={_SOON}(?:\w*werkzeug|tool|suche|befehl|skript|□))"
+        rf"|(?:jetzt|nun|als nächstes|zuerst|zunächst) (?!haben|sind|können|wissen|müssen|sehen|werden|sollten|brauchen)"
+        rf"\w{{3,}}en wir\b(?={_SOON}{_THING})|wir (?!haben|sind|können|wissen|sehen|brauchen|sollten|müssen|könnten)"
+        rf"\w{{3,}}en (?={_SOON}{_THING})(?=.*\b(?:jetzt|nun|zuerst|zunächst)\b)"
+        rf"|(?:dann |jetzt |nun )?wollen wir (?:doch )?(?:mal|einmal|zuerst|nun|jetzt) [^,:;]{{0,80}}?\b{_INFINITIVE}(?!\w)"
+        rf"|ich muss [^,:;]{{0,60}}?\b(?:sehen|kennen|{_INFINITIVE[3:-1]})(?=, bevor ich| bevor ich)"
+        rf"|ich (?:mache|erledige|tue) (?:das|es|dies) (?:jetzt|sofort)(?!\w)"
         rf"|ich (?!{_SAYING}\b)\w{{3,}}e (?:jetzt|nun|gleich|sofort) "
         rf"|(?:jetzt|nun|als nächstes|zuerst|zunächst) (?!{_SAYING}\b)\w{{3,}}e ich(?!\w)"
         rf"|ich muss (?:\w+ ){{0,3}}?(?:zuerst|erst|zunächst|jetzt|nun|noch) [^,:;]{{0,100}}?\b{_INFINITIVE}(?!\w)"
@@ -117,14 +141,18 @@ PHRASES = Phrases(
         r"|buche?|trage?"
         r"|liste|hole?|lade|sieh|schaue?|weiter|fahre? fort|leg los|prüfen sie|öffnen sie|starten sie|führen sie"
         r"|erstellen sie|löschen sie|ändern sie|schalten sie|senden sie|aktualisieren sie|korrigieren sie"
-        r"|beheben sie|installieren sie|optimiere|migriere|sortiere|räum)(?!\w))"
+        r"|beheben sie|installieren sie|optimiere|migriere|sortiere|räum|finde?|ermittle|untersuche?|diagnostiziere|löse?|beseitige?|erweitere?"
+        r"|verbessere?|kümmere? dich|sorge? dafür|stelle? sicher|binde|integriere|bringe?|nimm|gehe?|probiere?|versuche?"
+        r"|(?!können|haben|wissen|sind|denken|meinen|kennen|sehen|glauben|sagen|erklären|würden|möchten|wollen|sollten|nennen"
+        r"|beschreiben|erläutern|geben|werden|finden sie,|wären|hätten)\w{3,}en sie)(?!\w))"
     ),
     declining=(
-        r"\b(?:erkläre?|erklären|beschreibe?|fass\w* .{0,40}zusammen|sag mir|warum|wieso|weshalb|wie|was"
-        r"|welche[rsn]?|plan|vorschlag|konzept|ändere? (?:noch )?nichts|nichts (?:ändern|ausführen)"
+        r"\b(?:erkläre?|erklären|beschreibe?|fass\w* .{0,40}zusammen|sag mir|(?:schreib|zeig|nenn)\w* (?:mir |uns |auf )*"
+        r"(?:warum|wieso|wie|was|welche\w*)|plan|vorschlag|konzept|ändere? (?:noch )?nichts|nichts (?:ändern|ausführen)"
         r"|ohne (?:etwas )?zu (?:ändern|starten)|ohne (?:änderung|ausführung)|nur (?:erklären|wissen)|meinung"
         r"|gedicht|geschichte|witz|unterschied)\b"
     ),
+    questioning=r"\b(?:warum|wieso|weshalb|woran|wo|wie|was|welche[rsnm]?|wer|wann)\b",
     polite=r"\b(?:kannst|könntest|würdest|können|könnten|würden) (?:du|sie)\b",
     forbidding=r"\b(?:ändere|mach|führe)\w* (?:bitte )?(?:noch )?nichts\b|\bohne (?:etwas )?zu (?:ändern|starten)\b",
     agreeing=r"ja|gerne|klar|bitte|okay",

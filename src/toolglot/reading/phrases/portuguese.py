@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolglot.reading.phrases.record import Phrases
+from toolglot.reading.phrases.record import TECHNICAL, Phrases
 
 _INFINITIVE = (
     r"(?:ler|silenciar|fechar|pausar|compartilhar|anexar|formatar|regular|aumentar|diminuir|reduzir|ampliar|refinar"
@@ -46,6 +46,24 @@ _SAYING = (
     r"|utilizo|trabalho|falo|como|conto|aceito)"
 )
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
+_SAYING_STEM = (
+    r"(?:explic|resum|esclar|mostr|diz|dir|pens|ach|cre|ser|estar|sab|entend|conhec|pod|quer|dev|esper|fic|par(?=ar)"
+    r"|descrev|respond|lembr|record|deix|dar|tom|agradec|supo|consider|prefer|desej|propo|suger|recom|apresent|detalh"
+    r"|termin|ter|precis|trabalh|fal|contar-|aceit|assum|mant|respeit|evit|ignor|omit|us(?=a)|utiliz|avis|inform"
+    r"|notific|ajud|aconselh|cit|nome|menc|destac|sublinh|enfat|ilustr|compart|acompanh|oferec|segu|rejeit|neg|absten"
+    r"|limit|trat|interpret|cham|refer|defin|opin|valoriz|apoi|confi|aguard|lev|volt|retorn|gost|alegr|sent|lament"
+    r"|desculp|prest|atent|encerr|recus|hav)"
+)
+_THING = (
+    r"(?:arquivos?|ficheiros?|testes?|registros?|código|pastas?|diretórios?|servidor(?:es)?|banco(?: de dados)?"
+    r"|bases? de dados|tabelas?|funç(?:ão|ões)|classes?|módulos?|pacotes?|dependências?|configuraç(?:ão|ões)|ramos?"
+    r"|páginas?|requisiç(?:ão|ões)|consultas?|erros?|falhas?|comandos?|variáve(?:l|is)|rotas?|documentação"
+    r"|calendário|agenda|faturas?|pedidos?|contas?|dados|imagens?|contêiner(?:es)?|portas?|processos?|vers(?:ão|ões)"
+    r"|linhas?|projetos?|repositórios?|migraç(?:ão|ões)|permiss(?:ão|ões)|reserva|rastro|alteraç(?:ão|ões)|mudanças?"
+    rf"|correç(?:ão|ões)|{TECHNICAL})(?!\w)"
+)
+"""Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
+_SOON = r"[^,;:]{0,80}?(?<!\w)"
 PHRASES = Phrases(
     leads=(
         r"(?:agora|primeiro|depois|então|em seguida|a seguir|ok|certo|bem|bom|claro|perfeito|entendido|e|mas"
@@ -53,7 +71,18 @@ PHRASES = Phrases(
     ),
     joins=r"então|por isso|portanto|assim|e|mas|eu",
     announcing=(
-        rf"(?:um (?:momento|segundo|instante)(?:,? por favor)?, estou (?!pensando|aguardando|esperando)\w+ndo(?!\w)"
+        rf"(?:(?:me dê|me dá|dê-me|dá-me) um (?:momento|segundo|instante|minuto) (?:para|enquanto) \w+"
+        rf"|(?:vou|irei|vamos) (?:{_ADVERB} ){{0,2}}(?!{_SAYING_STEM})\w{{3,}}(?:ar|er|ir)(?:-\w+)?(?!\w)(?={_SOON}{_THING})"
+        rf"|(?:deixe-me|deixa-me|deixe eu|deixa eu|permita-me|me deixe|me deixa) (?:{_ADVERB} )?"
+        rf"(?!{_SAYING_STEM})\w{{3,}}(?:ar|er|ir)(?:-\w+)?(?!\w)(?={_SOON}{_THING})"
+        rf"|(?!{_SAYING_STEM})\w{{3,}}rei\b(?={_SOON}{_THING})"
+        rf"|(?:começarei|iniciarei|vou (?:começar|iniciar)) (?!explic|resum|diz|escl)\w+ndo\b"
+        rf"|(?:agora|em seguida|primeiro),? (?!{_SAYING_STEM}|te|cont|ve|faz|va)\w{{3,}}mos (?:[oa]s?|uma?|est[ea]|□)(?!\w)"
+        rf"|(?:o próximo passo|a próxima coisa) (?:que (?:farei|vou fazer) )?(?:é|será) {_INFINITIVE}(?!\w)"
+        rf"|^(?:agora )?(?!pens|esper|fal|aguard)\w{{3,}}ndo (?:[oa]s?|uma?|□)(?=(?: [^ ,]+){{0,8}}"
+        rf"(?: agora(?: mesmo)?(?:\.\.\.)?|\.\.\.)$)"
+        rf"|(?:preciso|devo|tenho que|tenho de) {_VERB}(?={_SOON}antes de (?!que)\w+)"
+        rf"|um (?:momento|segundo|instante)(?:,? por favor)?, estou (?!pensando|aguardando|esperando)\w+ndo(?!\w)"
         rf"|(?:vou fazê-lo|vou fazer isso|faço isso|farei isso|faço-o) (?:agora(?: mesmo)?|já"
         rf"|imediatamente)(?!\w)"
         rf"|(?:agora|em seguida|primeiro|a seguir),? (?:eu )?(?!{_SAYING}\b)\w{{3,}}o (?:o|a|os|as|um|uma|este"
@@ -109,14 +138,17 @@ PHRASES = Phrases(
         rf"|escreva|gere|implemente|aplique|configure|ative|desative|desligue|ligue|acenda|envie|mande|salve|copie"
         rf"|mova|analise|compare|calcule|extraia|converta|agende|marque|reserve|liste|baixe|suba|faça|continue"
         rf"|prossiga|siga|pode continuar|migre|otimize|refatore|roda|cria|arruma|apaga|abre|corrige|manda|liga"
-        rf"|desliga|coloca|coloque))(?!\w)"
+        rf"|desliga|coloca|coloque|descubra|descobre|encontre|investigue|determine|identifique|localize|diagnostique"
+        rf"|resolva|depure|repare|examine|inspecione|conecte|integre|melhore|amplie|adiciona|verifica|atualiza|conserta"
+        rf"|(?!expli|diga|conte|descrev)\w+-(?:[oa]s?|l[oa]s?)))(?!\w)"
     ),
     declining=(
-        r"\b(?:explique|explica|explicar|descreva|resuma|resumir|me diga|diga|por que|porquê|como|o que (?:é|faz"
-        r"|acha|significa)|qual|plano|proposta|não (?:mude|altere|mexa|modifique|execute|faça|edite)|sem (?:mudar"
+        r"\b(?:explique|explica|explicar|descreva|resuma|resumir|me diga|diga|o que (?:acha|significa)"
+        r"|(?:escrev|cont|ensin|mostr)\w* (?:por que|como|o que|qual)|plano|proposta|não (?:mude|altere|mexa|modifique|execute|faça|edite)|sem (?:mudar"
         r"|executar|mexer|alterar|modificar)|só (?:explique|me diga|quero saber)|opinião|poema|conto|piada|história"
         r"|diferença)\b"
     ),
+    questioning=r"\b(?:por qu[eê]|porquê|como|o que|qual|quais|onde|quem|quando)\b",
     polite=r"\b(?:pode|poderia|consegue)\b",
     forbidding=(
         r"\bnão (?:mude|altere|mexa|modifique|execute|faça|edite)\b|\bsem (?:mudar|executar|mexer|alterar"

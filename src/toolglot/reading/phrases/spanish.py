@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolglot.reading.phrases.record import Phrases
+from toolglot.reading.phrases.record import TECHNICAL, Phrases
 
 _INFINITIVE = (
     r"(?:leer|silenciar|cerrar|bloquear|pausar|compartir|adjuntar|formatear|detener (?:el|la|los)|parar el|regular"
@@ -45,6 +45,24 @@ _SAYING = (
     r"|utilizo|trabajo|hablo|como|solo|cuento|acepto)"
 )
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
+_SAYING_STEM = (
+    r"(?:expli|resum|aclar|mostr|dec|dir|pens|cre(?=e)|ser|estar|sab|entend|conoc|pod|quer|deb|esper|qued|par(?=ar)"
+    r"|describ|respond|record|dej|da[rn]|tom|agradec|supon|consider|prefer|dese|propo|suger|recom|present|detall"
+    r"|termin|ten[ed]|necesit|trabaj|habl|contar(?:te|é que)|acept|asum|mant|respet|evit|ignor|omit|us(?=a)|utiliz"
+    r"|avis|inform|notific|ayud|aconsej|cit|nombr|menc|señal|destac|subray|enfatiz|ilustr|compart|acompañ|ofrec"
+    r"|segu|rechaz|neg|abst|limit|conform|trat|interpret|llam|refer|defin|opin|valor|apoy|confi|ten|guard(?=aré en)"
+    r"|estar|haber|hab|vol|regres|ponerme|pondré en|encantar|gustar|alegr|sent|lament|disculp|perd|prest|aten)"
+)
+_THING = (
+    r"(?:archivos?|ficheros?|pruebas?|registros?|código|carpetas?|directorios?|servidor(?:es)?|base de datos"
+    r"|tablas?|funci[oó]n(?:es)?|clases?|módulos?|paquetes?|dependencias?|configuraci[oó]n|ajustes|ramas?"
+    r"|páginas?|peticion(?:es)?|consultas?|error(?:es)?|fallos?|comandos?|variables?|rutas?|documentación"
+    r"|correos?|calendario|facturas?|pedidos?|cuentas?|datos|imágen(?:es)?|imagen|contenedor(?:es)?|puertos?"
+    r"|procesos?|versi[oó]n(?:es)?|líneas?|proyectos?|repositorios?|migraci[oó]n(?:es)?|permisos|reserva"
+    rf"|traza|cambios?|correcci[oó]n(?:es)?|{TECHNICAL})(?!\w)"
+)
+"""Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
+_SOON = r"[^,;:]{0,80}?(?<!\w)"
 PHRASES = Phrases(
     leads=(
         r"(?:ahora|primero|luego|entonces|a continuación|después|ok|vale|bien|bueno|claro|perfecto|entendido|y|pero"
@@ -52,7 +70,21 @@ PHRASES = Phrases(
     ),
     joins=r"así que|por lo que|por eso|por tanto|y|pero|entonces|luego",
     announcing=(
-        rf"(?:un (?:momento|segundo|instante)(?:,? por favor)?, estoy (?!pensando|esperando)\w+ndo(?!\w)"
+        rf"(?:(?:dame|deme|denme) un (?:momento|segundo|instante|minuto) (?:para|mientras) \w+"
+        rf"|(?:ahora |a continuación |primero )?(?:voy|vamos) (?:{_ADVERB} )?a (?!{_SAYING_STEM})\w{{3,}}(?:ar|er|ir)"
+        rf"(?:l[oae]s?|te|se|me)?\b(?={_SOON}{_THING})"
+        rf"|(?:déj[ae]me|dejame|permít[ae]me|permiteme|permítanme|déjenme|permitidme|dejadme) (?:{_ADVERB} )?"
+        rf"(?!{_SAYING_STEM})\w{{3,}}(?:ar|er|ir)(?:l[oae]s?|te|se)?\b(?={_SOON}{_THING})"
+        rf"|(?:(?:lo|la|los|las) )?(?!{_SAYING_STEM})\w{{3,}}ré\b(?={_SOON}{_THING})"
+        rf"|(?:comenzaré|empezaré|voy a (?:empezar|comenzar)) (?!explic|resum|dic|acl)\w+ndo\b"
+        rf"|(?:ahora|a continuación|primero),? (?!{_SAYING_STEM}|ten|cont|ve|hac|va)\w{{3,}}mos (?:el|la|los|las|un|una|este"
+        rf"|esta|□)(?!\w)"
+        rf"|paso (?:ahora )?a {_INFINITIVE}(?!\w)"
+        rf"|lo (?:siguiente|próximo|primero) (?:que (?:haré|voy a hacer) |)(?:es|será) {_INFINITIVE}(?!\w)"
+        rf"|^(?:ahora )?(?!pens|esper|habl)\w{{3,}}ndo (?:el|la|los|las|un|una|□)(?=(?: [^ ,]+){{0,8}}"
+        rf"(?: ahora(?: mismo)?(?:\.\.\.)?|\.\.\.)$)"
+        rf"|(?:necesito|debo|tengo que) {_INFINITIVE}(?={_SOON}antes de (?!que)\w+)"
+        rf"|un (?:momento|segundo|instante)(?:,? por favor)?, estoy (?!pensando|esperando)\w+ndo(?!\w)"
         rf"|(?:lo hago|voy a hacerlo|lo haré|lo voy a hacer) (?:ahora(?: mismo)?|ya mismo|enseguida"
         rf"|de inmediato)(?!\w)"
         rf"|(?:ahora|a continuación|primero|ahora mismo),? (?!{_SAYING}\b)\w{{3,}}o (?:el|la|los|las|un|una|este"
@@ -88,9 +120,10 @@ PHRASES = Phrases(
         r"|de ahora en adelante|a partir de ahora|mañana|dice|escribe|escribió|sería|haría|por ejemplo)\b"
     ),
     behind=(
-        r"\b(?:que (?:esto|eso|solo|el|la)|cómo (?:va|sale|queda|resulta)\w*|qué (?:pasa|tal|puedo)|lo que puedo"
+        r"\b(?:(?<!verificar )(?<!comprobar )(?<!confirmar )(?<!verificaré )(?<!comprobaré )(?<!de )que (?:esto|eso|solo|el|la)"
+        r"|cómo (?:va|sale|queda|resulta)\w*|qué (?:pasa|tal|puedo)|lo que puedo"
         r"|a menudo|normalmente|de opinión|ser (?:claro|breve)|mañana|el (?:lunes|martes|miércoles|jueves|viernes"
-        r"|sábado|domingo)$|al final|finalmente|por último|después de (?:tu|su)|básico|luego|más tarde|más adelante"
+        r"|sábado|domingo)$|al final|finalmente|por último|después de (?:tu|su)|básico|(?<!y )luego|más tarde|más adelante"
         r"|en el futuro|siempre|cada (?:vez|commit|día|noche|semana)|cuando (?:me|tú|usted|lo|quieras|confirmes"
         r"|esté)|si (?:quieres|lo deseas|hace falta|es necesario|me|prefieres|te)|en cuanto|una vez(?! más)"
         r"|un ejemplo"
@@ -116,14 +149,17 @@ PHRASES = Phrases(
         rf"|implementa|aplica|configura|activa|desactiva|apaga|apague|enciende|encienda|pon|ponga|envía|envíe"
         rf"|envíale|manda|mándale|guarda|copia|mueve|analiza|compara|calcula|extrae|convierte|programa|agenda"
         rf"|reserva|lista|descarga|sube|haz|hazlo|continúa|sigue|procede|adelante|mira|migra|optimiza"
-        rf"|refactoriza))(?!\w)"
+        rf"|refactoriza|averigua|averigüe|encuentra|encuentre|descubre|investiga|investigue|determina|localiza|identifica"
+        rf"|diagnostica|depura|soluciona|resuelve|repara|examina|inspecciona|conecta|integra|sustituye|mejora|amplía"
+        rf"|(?!expl|dí|cuént|resúm|descr|aclár|enséñ|muéstr|pás|env|mánd)\w*[áéíóú]\w*l[oa]s?))(?!\w)"
     ),
     declining=(
-        r"\b(?:explica|explícame|explicar|describe|resume|resúmeme|dime|por qué|cómo|qué (?:es|hace|opinas"
-        r"|significa)|cuál|plan|propuesta|no (?:cambies|toques|modifiques|ejecutes|hagas|edites)|sin (?:cambiar"
+        r"\b(?:explica|explícame|explicar|describe|resume|resúmeme|dime|qué (?:opinas|significa)"
+        r"|(?:escrib|cuent|cuént|enseñ|enséñ|muestr|muéstr)\w* (?:por qué|cómo|qué|cuál)|plan|propuesta|no (?:cambies|toques|modifiques|ejecutes|hagas|edites)|sin (?:cambiar"
         r"|ejecutar|tocar|modificar)|solo (?:explica|dime|quiero saber)|opinión|poema|cuento|chiste|historia"
         r"|diferencia)\b"
     ),
+    questioning=r"\b(?:por qué|cómo|qué|cuál(?:es)?|dónde|quién|cuándo)\b",
     polite=r"\b(?:puedes|podrías|puede|podría)\b",
     forbidding=(
         r"\bno (?:cambies|toques|modifiques|ejecutes|hagas|edites)\b|\bsin (?:cambiar|ejecutar|tocar|modificar)\b"
