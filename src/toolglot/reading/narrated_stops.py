@@ -70,19 +70,19 @@ _OTHER_FULL_STOPS = re.compile("[。！？।؟]")
 """Signs that may end a sentence without a space behind them."""
 _CLAUSE_SIGNS = ",;:،؛，；：–—(-"
 """Signs behind which a clause may begin."""
-_EXPLAINED = re.compile(r"(?::\s|：)\s*\w")
+_EXPLAINED = re.compile(r"(?<!\d)(?::\s|：)\s*\w")
 """Text behind a colon: what was announced has been written."""
 _QUESTION = re.compile(r"[?？؟]")
 _GOES_ON = re.compile(r"…|\.\.\.|[:：]")
 """Marks behind a sentence that goes on. The phrases know them as three dots."""
 _QUESTION_MARKS = ("?", "？", "؟")
 _HEADING = re.compile(
-    r"(?![^:：]*(?:\b(?:next|now|first|then|step|on it|let's|let me|siguiente|paso|ahora|manos a|próximo|passo"
+    r"(?![^:：]*(?:\b(?:next|now|first|then|step|on it|let's|let me|siguiente|paso|ahora|vamos|manos a|próximo|passo"
     r"|agora|mãos à"
-    r"|étape|suivante?|maintenant|m'en occupe|passons|schritt|nun|jetzt|weiter|prossimo|ora|adesso|шаг|теперь"
+    r"|étape|suivante?|maintenant|m'en occupe|passons|c'est parti|allons-y|schritt|nun|jetzt|weiter|prossimo|ora|adesso|шаг|теперь"
     r"|далее|за дело"
-    r"|langkah|sekarang|krok|teraz|adım|şimdi|bước|bây giờ|الخطوة|نبدا|الان|कदम|शुरू|अब|ধাপ|এখন|শুরু)(?!\w)"
-    r"|下一步|接下来|现在|次|다음|이제))[^:：]*[:：]\s"
+    r"|langkah|sekarang|krok|teraz|adım|şimdi|bước|bây giờ|الخطوة|نبدا|الان|कदम|चरण|शुरू|अब|ধাপ|এখন|শুরু)(?!\w)"
+    r"|下一步|接下来|现在|次|ステップ|第.步|다음|이제))[^:：]*[:：]\s"
 )
 """Words before a colon that do not lead to the next step, as a label, a title or a name in a dialogue."""
 _WHY = re.compile(
@@ -104,7 +104,7 @@ _DRAFT = re.compile(
 _PLAN = re.compile(
     r"(?:\b(?:plans?|roadmap|proposal|approach(?: it| this)?|next steps|action items|schritte|vorgehen|vorschlag"
     r"|prochaines étapes|próximos pasos|próximos passos|plano|план|следующие шаги)\b"
-    r"|计划|步骤|方案|手順|計画|ステップ|進め方|خطة|خطتي|الخطوات|योजना|चरण|계획|단계)"
+    r"|计划|步骤|方案|手順|計画|ステップ(?!\s?\d)|進め方|خطة|خطتي|الخطوات|योजना|चरण(?!\s?\d)|계획|단계(?!\s?\d))"
     r"(?:[^\n.!?。]{0,40}[:：]\s|[ \t]*\n)"
 )
 """A heading of a plan. Its steps announce nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolglot.reading.phrases.record import Phrases
+from toolglot.reading.phrases.record import TECHNICAL, Phrases
 
 _VERB = (
     r"(?:re-?)?(?:check|load|bring the|ask (?:the|our|□)|broaden|narrow|expand|refine|widen|limit the|bring up"
@@ -49,7 +49,7 @@ _DOING = (
     r"|generating|implementing|applying|setting|configuring|turning|switching|sending|saving|copying|moving|merging"
     r"|committing|reverting|connecting|navigating|browsing|investigating|exploring|analy[sz]ing|debugging|comparing"
     r"|counting|calculating|parsing|extracting|converting|looking|listing|getting|digging|scheduling|booking|trying"
-    r"|loading|committing|drafting|tracing|inspecting|refactoring|checking out|pinging|validating|gathering)"
+    r"|continuing|loading|committing|drafting|tracing|inspecting|refactoring|checking out|pinging|validating|gathering)"
 )
 _ADVERB = (
     r"(?:now|first|next|then|also|just|quickly|simply|actually|immediately|briefly|carefully|start (?:off )?by"
@@ -66,8 +66,21 @@ _SAYING = (
     r"|accept|decline|refuse|reject|pass|skip|avoid|omit|ignore|call|name|refer|define|denote|cover|touch|dive"
     r"|unpack|break|spell|sum|wrap|paint|draw|contrast|quote|cite|paraphrase|interpret|help|assist|support|continue"
     r"|proceed|return|come|do|make|get|put|set|use|try|choose|pick|notify|inform|alert|ask|add|express|voice"
-    r"|talk|teach|list|leave|provide|state|correct|list|justify|argue|defend|frame|simplify|work)"
+    r"|talk|teach|list|leave|provide|state|correct|list|justify|argue|defend|frame|simplify|work|monitor|watch|wake"
+    r"|track|follow|ship|await|cheer|root|vote|own|trust|doubt|rely|depend|base|focus|limit|restrict|confine|preserve"
+    r"|retain|maintain|ensure|guarantee|promise|commit to|stand|sit|rest|sleep|happily|gladly|probably|likely|maybe"
+    r"|never|not|always|only|no|rather|still be|love|miss|enjoy|hate|learn|adapt|adjust my|improve my|strive|aim"
+    r"|attempt to be|report back|check back|circle|ping you|update you|message you|tell|let|also be|then be)"
 )
+_THING = (
+    r"(?:files?|code|folders?|director(?:y|ies)|databases?|tables?|functions?|class(?:es)?|modules?|packages?"
+    r"|dependenc(?:y|ies)|config\w*|settings?|pages?|requests?|quer(?:y|ies)|errors?|commands?|variables?|routes?"
+    r"|paths?|docs|documentation|calendar|invoices?|orders?|accounts?|data|images?|containers?|ports?|process(?:es)?"
+    r"|versions?|lines?|projects?|repositor(?:y|ies)|migrations?|permissions?|lockfile|timeouts?|jobs?|clusters?"
+    rf"|buttons?|forms?|lights?|web|websites?|sites?|reports?|spreadsheets?|meetings?|inbox|{TECHNICAL})(?!\w)"
+)
+"""Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
+_SOON = r"[^,;:]{0,80}?(?<!\w)"
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 PHRASES = Phrases(
     leads=(
@@ -106,6 +119,15 @@ PHRASES = Phrases(
         rf"|(?:\.\.\.|…|:)$))"
         rf"|(?:now |currently )?{_DOING}\b(?! (?:is|are|was|were|will|can|would|should|has"
         rf"|this is))(?=(?: [^ ,]+){{0,6}} (?:now|right away)(?:\.\.\.)?$|(?: [^ ,]+){{1,6}}\.\.\.$)"
+        rf"|(?:let me|lemme|i'll|i will|i'm going to|i am going to|let's) "
+        rf"(?:(?:now|first|next|then|also|just|quickly|go ahead and) ){{0,2}}(?!{_SAYING}\b)[a-z-]{{3,}}(?={_SOON}{_THING})"
+        rf"|(?:let me|i'll|i will|let's) (?:{_ADVERB} ){{0,2}}(?:try|use) (?:{_DOING}|increasing|reducing|changing|\w+ instead|□)"
+        rf"|(?:let me|i'll|i will) (?:{_ADVERB} ){{0,2}}(?:put|place) (?:the|this|that|it|a|an) "
+        rf"|(?:let me|i'll|i will|let's) (?:{_ADVERB} ){{0,2}}(?:handle|deal with|take care of|wrap up|finish) (?:the|this|that"
+        rf"|these|those|it) (?!rest\b|question|topic|conversation)"
+        rf"|(?:let me|lemme|let's) (?:{_ADVERB} ){{0,2}}(?:look|see|check|search|try|go look|handle that|handle it)(?: now)?$"
+        rf"|(?:i'm|i am) (?:now|currently|just now|right now) {_DOING}\b"
+        rf"|^(?:now )?(?:continuing|proceeding|moving on|switching|going on) (?:now )?(?:with|to) (?:the|a|□)(?=[^,]*$)"
         rf"|now {_DOING}\b|{_DOING}(?: □)?\.\.\.$"
         rf"|^(?:i'm )?(?:going to|gonna|about to) (?:{_ADVERB} ){{0,2}}{_VERB}(?!\w)"
         rf"|(?:now|next|first),? (?:we'll|we will|we're going to|we need to) (?:{_ADVERB} ){{0,2}}{_VERB}(?!\w)"
@@ -114,7 +136,7 @@ PHRASES = Phrases(
         rf"(?!.*\byou))"
     ),
     before=(
-        r"^\W*(?:should|had|were) |\b(?:if|once|when|whenever|unless|until|as soon as|should you|in case|provided"
+        r"^\W*(?:should|had|were) |\b(?:usually|normally|typically|always|never|rarely|in this step|for each|for every|if|once|when|whenever|unless|until|as soon as|should you|in case|provided"
         r"|assuming|suppose|supposing"
         r"|imagine|after (?:you|your|the|a|we)|before (?:you|your)|with your|with you|please(?! wait| hold| stand)"
         r"|you(?:'ll| can| could| may| might| should| would| need| want|'d)|let me know|would|could|says?|wrote"
@@ -140,7 +162,7 @@ PHRASES = Phrases(
         r"|(?<!check )(?<!see )(?<!verify )(?<!determine )(?<!confirm )(?<!out )if|if (?:needed|necessary"
         r"|you (?:want|like|need|agree|prefer))|with your (?:permission|approval|consent|confirmation|ok)"
         r"|on your behalf|subject to|per your (?:approval|confirmation)|upon (?:your|approval|confirmation)"
-        r"|let me know|would have|as needed|where needed|when needed|(?:this|that|the) (?:discussion|conversation"
+        r"|let me know|would have|as needed|where needed|when needed|(?<!on )(?<!about )(?:this|that|the) (?:discussion|conversation"
         r"|topic)"
         r"|call (?:the|this) (?:new|resulting|first|second) \w+|(?:check|verify|confirm|clarify)(?: this| that| it)?"
         r" with (?:you|them|him|her|my|the (?:\w+ )?(?:owner|team"
@@ -163,7 +185,7 @@ PHRASES = Phrases(
         r"|way|lets?|helps?)\b.+)"
     ),
     asking=(
-        r"(?:(?:please|kindly|now|then|next|also|first|and|ok|okay|great|thanks|good|yes|sure|hey|hi|hello|so|but"
+        r"(?:(?:please|pls|plz|kindly|now|then|next|also|first|and|ok|okay|great|thanks|good|yes|sure|hey|hi|hello|so|but"
         r"|just|instead|finally|perfect)\b,? ){0,4}"
         rf"(?:(?:can|could|would|will) you (?:please |also |now |then |quickly |just ){{0,2}}|(?:i want|i need"
         rf"|i'd like|i would like) you to |you (?:should|must|need to|have to) |let's |go and |help me (?:to )?"
@@ -176,7 +198,8 @@ PHRASES = Phrases(
         r"(?! (?:me (?:what|how|why|an? (?:idea|overview|explanation|summary|hint))))"
     ),
     declining=(
-        r"\b(?:explain|describe|summari[sz]e|^tell me|(?:you|please) tell me|how (?:do|would|can|could|should) (?:i"
+        r"\b(?:explain|describe|summari[sz]e|(?:draft|write|compose)(?: me| us)? (?:an?|the|my) (?:\w+ ){0,2}(?:e-?mail|message"
+        r"|letter|reply|tweet|post|update|announcement|speech|note)|translate|^tell me|(?:you|please) tell me|how (?:do|would|can|could|should) (?:i"
         r"|you|we)|what (?:would|should) (?:i|you|we)|(?:write|show|list)(?: me)? (?:how|why|what)|do(?:n't| not) (?:change|edit|run|do|touch|modify|execute"
         r"|write|make|call|start|implement)"
         r"|(?:make|write|create|give|draft|propose|outline|sketch|draw up|come up with|show|suggest)(?: me"

@@ -51,7 +51,9 @@ _SAYING_STEM = (
     r"|suggér|recommand|conseill|présent|détail|termin|concl|rev[ei]|aim|refus|accept|ten|tien|utilis|travaill|parl"
     r"|cit|au(?=ra)|avoir|évit|ignor|omett|aver|inform|notifi|aid|nomm|mentionn|soulign|illustr|partag|accompagn"
     r"|offr|suiv|rejet|limit|trait|interprét|appel|défin|confi|attach|conserv|maint|respect|permet|faudr|fau|abstien"
-    r"|imagin|rép[eé]|retien|reten|racont|content|réjou|regrett|excus|pass|all|sommes|avons|pouvons|devons|voulons)"
+    r"|imagin|rép[eé]|retien|reten|racont|content|réjou|regrett|excus|pass|all|surveill|veill|observ|encourag|vot|pari|engag|garant|assur|promet|reconn|chois|opt|bas"
+    r"|concentr|restrei|réveill|félicit|dout|signal|publi(?=erons)|mesur|évalu(?=e que)|estim|jug|constat|remarqu|aperç|devin|soupçon|maîtris|possèd|reçoi|recev|représent|confirm|affirm|déconseill|détest|ador|suspect"
+    r"|salu|approuv|appréci|admir|crain|stock|conserv|apprend|progress|compren|respect|sommes|avons|pouvons|devons|voulons)"
 )
 _THING = (
     r"(?:fichiers?|journa(?:l|ux)|code|dossiers?|répertoires?|serveurs?|bases?(?: de données)?|tables?|fonctions?"
@@ -78,6 +80,15 @@ PHRASES = Phrases(
         rf"|(?:je |j')(?:l'|les |le |la )?(?!{_SAYING_STEM})\w{{3,}}rai\b(?={_SOON}{_THING})"
         rf"|(?!{_SAYING_STEM})\w{{3,}}ons (?:maintenant|d'abord|ensuite|à présent|tout de suite"
         rf"|(?=(?:l[ea]s?|l'|une?|□|ce|cette|ces)(?!\w)))(?={_SOON}{_THING})"
+        rf"|je (?!{_SAYING}\b|{_SAYING_STEM})\w{{3,}}(?:e|[^a]is|ds|ts) (?:maintenant |donc |d'abord |aussi |ensuite )?"
+        rf"(?=(?:l[ea]s?|l'|une?|□|ce|cette|ces|mon|ma|deux|votre|vos|ton|tes)(?!\w))(?={_SOON}{_THING})"
+        rf"|je (?:me charge|m'occupe) (?:maintenant )?d(?:e |u |es |')(?!vous|la suite)"
+        rf"|je (?:poursuis|continue|enchaîne|reprends) (?:maintenant )?(?:avec|par|sur) (?:l[ea]s?|l'|□)"
+        rf"|je (?:termine|finis) (?:l[ea]s?) [^,;:]{{1,40}}? en \w+ant\b"
+        rf"|j'utilise (?:plutôt|maintenant|donc|alors) |je fais (?:donc |maintenant )?(?:défiler|une recherche|une copie)"
+        rf"|(?:laisse-moi|laissez-moi) (?:d'abord )?(?:le |la |les )?(?:reproduire|regarder|voir)\b"
+        rf"|^(?:consultation|lecture|recherche|analyse|vérification|exécution|installation) d(?:e |u |es |').{{1,60}}\.\.\.$"
+        rf"|(?:lançons|essayons|faisons|exécutons|testons) (?:ça|cela)(?!\w)"
         rf"|passons (?:maintenant )?(?:à (?:la |l')|aux? )(?:\w+(?:tion|ment|age)|tests?|mise à jour|suppression"
         rf"|création)(?!\w)"
         rf"|^\w+(?:tion|ment|age)s? (?:d(?:e |u |es |'|e la |e l')).{{1,60}} en cours(?:\.\.\.)?$"
@@ -103,7 +114,8 @@ PHRASES = Phrases(
         r"|lisons|analysons|commençons par|corrigeons|installons|explorons|listons)(?!\w))"
     ),
     before=(
-        r"\b(?:si|s'il|sauf|sans (?:objection|réponse)|comment je|voici comment|avec votre|avec ton|lorsque|quand"
+        r"\b(?:d'habitude|en général|généralement|normalement|toujours|jamais|rarement|souvent|parfois|dans cette étape"
+        r"|à cette étape|pour chaque|à chaque|si|s'il|sauf|sans (?:objection|réponse)|comment je|voici comment|avec votre|avec ton|lorsque|quand"
         r"|dès que|une fois|aussitôt|au besoin|en cas|sinon|à moins|après (?:votre|ton|que)|avec (?:votre"
         r"|ton) accord|dites-moi|dis-moi|envoyez|envoie-moi|indiquez|indique-moi|donnez|donne-moi|confirmez"
         r"|confirme|partagez|collez|veuillez|s'il vous plaît|donne|fournis|fournissez|montre-moi|montrez|choisis"
@@ -112,11 +124,11 @@ PHRASES = Phrases(
         r"|devriez|pourriez)|à l'avenir|désormais|dorénavant|demain|dit|écrit|par exemple|prenons)\b"
     ),
     behind=(
-        r"\b(?:(?<!parce )(?<!vérifier )(?<!vérifie )(?<!vérifions )(?<!maintenant )(?<!confirmer )que (?:cela|ça|ce|le|la|les)"
+        r"\b(?:(?<!parce )(?<!vérifier )(?<!vérifie )(?<!vérifions )(?<!maintenant )(?<!confirmer )(?<!ce )que (?:cela|ça|ce|le|la|les)"
         r"|comment (?:cela|ça) (?:se|va)\w*|ce que je peux|souvent"
         r"|d'habitude"
-        r"|généralement|habituellement|chaque matin|d'avis|être (?:clair|bref)|demain|(?:lundi|mardi|mercredi|jeudi"
-        r"|vendredi|samedi|dimanche)$|enfin|finalement|après (?:votre|ta|ton|confirmation)|les bases|plus tard"
+        r"|généralement|habituellement|chaque matin|d'avis|être (?:clair|bref)|demain|(?<!de )(?<!du )(?<!pour )(?:lundi|mardi|mercredi|jeudi"
+        r"|vendredi|samedi|dimanche)$|rarement|jamais|toute (?:erreur|anomalie)|moi-même|enfin|finalement|après (?:votre|ta|ton|confirmation)|les bases|plus tard"
         r"|à l'avenir|(?<!fonctionne )(?<!fonctionnent )(?<!passe )(?<!passent )(?<!échoue )(?<!marche )toujours"
         r"|chaque (?:fois|commit|jour|nuit|semaine)|quand (?:vous|tu)|lorsque (?:vous|tu)"
         r"|si (?:vous|tu|nécessaire|besoin|cela vous)|dès que|(?<!encore )une fois(?! encore| de plus)|un exemple"
@@ -144,11 +156,11 @@ PHRASES = Phrases(
         rf"|comparez|calculez|extrayez|téléchargez|réservez|planifiez|listez|fais-le|faites-le|continue|continuez"
         rf"|vas-y|allez-y|poursuis|poursuivez|convertis|convertissez|migre|optimise|ouvre-le|trie|triez|range"
         rf"|baisse|monte|trouve|trouvez|découvre|découvrez|détermine|déterminez|identifiez|diagnostique|résous|résolvez"
-        rf"|débogue|déboguez|réglez|améliore|améliorez|examinez|inspectez|intégrez|connectez|appliquez"
+        rf"|débogue|déboguez|réglez|améliore|améliorez|fais|faites|veille à|examinez|inspectez|intégrez|connectez|appliquez"
         rf"|(?!dis-|dites-|expli|raconte|décri)\w+-l(?:e|a|es)))(?!\w)"
     ),
     declining=(
-        r"\b(?:explique|expliquez|expliquer|décris|décrivez|résume|résumez|dis-moi|dites-moi|(?:écri|montre|racont|dis|dit)\w*(?:-moi)? (?:pourquoi"
+        r"\b(?:explique|expliquez|expliquer|décris|décrivez|résume|résumez|(?:rédig|écri)\w*(?:-moi)? (?:un|une|le|la) (?:e-?mail|courriel|message|lettre|réponse|tweet|post|note)\b|dis-moi|dites-moi|(?:écri|montre|racont|dis|dit)\w*(?:-moi)? (?:pourquoi"
         r"|comment|ce que|quel\w*)|plan|proposition|ne (?:change|modifie|touche|lance|fais|exécute)\w* (?:rien|pas)"
         r"|sans (?:changer|exécuter|toucher|modifier|lancer)|seulement (?:expliquer|savoir)|avis|poème|histoire"
         r"|blague|différence)\b"

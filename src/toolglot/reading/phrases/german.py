@@ -54,7 +54,12 @@ _SAYING = (
     r"|interpretiere|betrachte|befürchte|bezweifle|beziehe|orientiere|konzentriere|beschränke|unterscheide|setze"
     r"|biete|gratuliere|verspreche|garantiere|versichere|bestätige|betone|lebe|heiße|stamme|diene|sehe|muss|soll"
     r"|darf|dürfte|sollte|müsste|wollte|musste|konnte|hatte|machte|dachte|lege dir|warne|weise|rede|spreche|liefere"
-    r"|gebe|zeige|bringe|erinnere|skizziere|schildere|wüsste|möge|nenne|fasse|bevorzuge|ziehe|rate|trete|folge)"
+    r"|gebe|zeige|bringe|erinnere|skizziere|schildere|wüsste|möge|nenne|fasse|bevorzuge|ziehe|rate|trete|folge|verdächtige|beherrsche|grüße|lobe|empfange|hasse|genieße|vergesse|verliere|scheitere|bewahre|schütze|befolge"
+    r"|beachte|berücksichtige|pflege|meide|ermutige|beglückwünsche|stehe|hafte|erkenne|bewerte|achte|überwache|beobachte|bemerke|begreife"
+    r"|beurteile|entnehme|entdecke|erhoffe|wecke|passe auf|drücke|fiebere|wette|stimme|garantiere|sorge mich|staune"
+    r"|unterstelle|mutmaße|tippe|behaupte|bezeichne|definiere|bitte|flehe|schwöre|gestehe|gebe zu|leide|lache|weine"
+    r"|spare|bewundere|respektiere|toleriere|verlange|fordere|benötige|bedarf|enthalte|verbleibe|verstehe|kapiere"
+    r"|besitze|repräsentiere|verkörpere|verantworte|verwalte|betreue|programmiere|entwickle gern|kenne|bediene|lehre)"
 )
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 _THING = (
@@ -69,7 +74,7 @@ _THING = (
 _SOON = r"[^,;:]{0,80}?(?<!\w)"
 PHRASES = Phrases(
     leads=(
-        r"(?:jetzt|nun|zuerst|zunächst|dann|danach|anschließend|als nächstes|als erstes|im nächsten schritt|okay|ok"
+        r"(?:jetzt|nun|zuerst|zunächst|dann|danach|anschließend|als nächstes|als erstes|im nächsten schritt|zum abschluss|zum schluss|so|okay|ok"
         r"|gut|alles klar|verstanden|moment|und|aber|also|deshalb|daher|abschließend|noch|außerdem"
         r"|schritt \d+)(?:,? )"
     ),
@@ -80,6 +85,10 @@ PHRASES = Phrases(
     announcing=(
         rf"(?:(?:gib|geben sie|gebt) mir (?:eine?n?) (?:\w+ )?(?:sekunde|moment|minute|augenblick),? (?:um|damit ich) "
         rf"|ich (?!{_SAYING}\b)\w{{3,}}e\b(?={_SOON}{_THING})|(?!{_SAYING}\b)\w{{3,}}e ich\b(?={_SOON}{_THING})"
+        rf"|(?:ich (?:nehme|verwende|nutze)|nehme ich) (?:stattdessen|dafür|dazu|jetzt|nun) |ich gebe (?:mal|jetzt|nun|kurz) [^,;:]{{1,40}} aus$"
+        rf"|lassen wir (?:das|es|den|die) [^,;:]{{0,40}}?laufen|ich mache (?:jetzt |nun |gleich )?mit [^,;:]{{1,50}} weiter"
+        rf"|(?:also |deshalb |daher |dann )?(?:scrolle|klicke|tippe|navigiere|wechsle|springe|erhöhe|verringere|senke|setze) ich\b"
+        rf"|ich (?:scrolle|klicke|navigiere|wechsle|erhöhe|verringere|senke|hebe|kümmere mich (?:jetzt|nun|gleich|sofort|zuerst)) "
         rf"|ich (?:verwende|nutze) (?={_SOON}(?:\w*werkzeug|tool|suche|befehl|skript|□))"
         rf"|(?:jetzt|nun|als nächstes|zuerst|zunächst) (?!haben|sind|können|wissen|müssen|sehen|werden|sollten|brauchen)"
         rf"\w{{3,}}en wir\b(?={_SOON}{_THING})|wir (?!haben|sind|können|wissen|sehen|brauchen|sollten|müssen|könnten)"
@@ -102,7 +111,8 @@ PHRASES = Phrases(
         r"|den)(?!\w))"
     ),
     before=(
-        r"\b(?:wenn|falls|sobald|bei bedarf|sofern|solange|nach (?:deiner|ihrer|der freigabe|eurer)|mit (?:deiner"
+        r"\b(?:meistens|meist|normalerweise|üblicherweise|gewöhnlich|immer|nie|niemals|selten|in der regel|manchmal"
+        r"|in diesem schritt|für jede[nrs]?|bei jede[mr]|wenn|falls|sobald|bei bedarf|sofern|solange|nach (?:deiner|ihrer|der freigabe|eurer)|mit (?:deiner"
         r"|ihrer) (?:erlaubnis|zustimmung)|(?<!moment )bitte(?! warten| einen)|sag|sagen sie|schick|schicke mir"
         r"|schicken sie|nenn|nennen sie|gib|geben sie|teile|teilen sie|bestätige|bestätigen sie|lade|laden sie"
         r"|sende|antworte|angenommen|stell dir|du (?:kannst|solltest|musst)|sie (?:können|sollten|müssen)|würde"
@@ -112,8 +122,8 @@ PHRASES = Phrases(
     ),
     behind=(
         r"\b(?:dass|daraus|oft|meist|meistens|normalerweise|üblicherweise|jeden morgen|wie es läuft|meine meinung"
-        r"|am (?:mon|diens|donners|frei|sams|sonn)tag|am mittwoch|zum schluss|schließlich|zuletzt"
-        r"|am ende|nach (?:deiner|ihrer|eurer)|grundlagen|grundsätzlich|morgen|später|nachher|in zukunft|künftig"
+        r"|(?<!für )(?<!von )am (?:mon|diens|donners|frei|sams|sonn)tag|am mittwoch|schließlich|zuletzt"
+        r"|am ende|niemals|selten|in der regel|mit dir|mit ihnen|ohne rückfrage|code in|insgesamt|dir die|ihnen die|nach (?:deiner|ihrer|eurer)|grundlagen|grundsätzlich|morgen|später|nachher|in zukunft|künftig"
         r"|zukünftig|immer|stets|jedes mal|vor jedem|nach jedem|jede[nrs]? (?:tag|nacht|woche|commit)|wenn (?:du"
         r"|sie|es|ihr)|falls|sobald|sofern|bei bedarf|gerne?|beispiel|beispiele|erklären|erläutern|zusammenfassen"
         r"|wissen|mich (?:morgen|wieder)|nächste[ns]? (?:mal|woche)|bis (?:du|sie)|nachdem (?:du|sie)|auf deine"
@@ -141,13 +151,13 @@ PHRASES = Phrases(
         r"|buche?|trage?"
         r"|liste|hole?|lade|sieh|schaue?|weiter|fahre? fort|leg los|prüfen sie|öffnen sie|starten sie|führen sie"
         r"|erstellen sie|löschen sie|ändern sie|schalten sie|senden sie|aktualisieren sie|korrigieren sie"
-        r"|beheben sie|installieren sie|optimiere|migriere|sortiere|räum|finde?|ermittle|untersuche?|diagnostiziere|löse?|beseitige?|erweitere?"
+        r"|beheben sie|installieren sie|optimiere|migriere|sortiere|reserviere?|\w{3,}ier (?:ihn|sie|es|den|die|das|bitte|mal)|räum|finde?|ermittle|untersuche?|diagnostiziere|löse?|beseitige?|erweitere?"
         r"|verbessere?|kümmere? dich|sorge? dafür|stelle? sicher|binde|integriere|bringe?|nimm|gehe?|probiere?|versuche?"
         r"|(?!können|haben|wissen|sind|denken|meinen|kennen|sehen|glauben|sagen|erklären|würden|möchten|wollen|sollten|nennen"
         r"|beschreiben|erläutern|geben|werden|finden sie,|wären|hätten)\w{3,}en sie)(?!\w))"
     ),
     declining=(
-        r"\b(?:erkläre?|erklären|beschreibe?|fass\w* .{0,40}zusammen|sag mir|(?:schreib|zeig|nenn)\w* (?:mir |uns |auf )*"
+        r"\b(?:erkläre?|erklären|beschreibe?|fass\w* .{0,40}zusammen|(?:schreib|verfass|formulier|entwirf)\w* (?:mir |uns )?(?:eine?n?|die|den) (?:\w+ )?(?:e-?mail|mail|nachricht|brief|antwort|tweet|text|notiz)\b|sag mir|(?:schreib|zeig|nenn)\w* (?:mir |uns |auf )*"
         r"(?:warum|wieso|wie|was|welche\w*)|plan|vorschlag|konzept|ändere? (?:noch )?nichts|nichts (?:ändern|ausführen)"
         r"|ohne (?:etwas )?zu (?:ändern|starten)|ohne (?:änderung|ausführung)|nur (?:erklären|wissen)|meinung"
         r"|gedicht|geschichte|witz|unterschied)\b"

@@ -52,7 +52,8 @@ _SAYING_STEM = (
     r"|termin|ter|precis|trabalh|fal|contar-|aceit|assum|mant|respeit|evit|ignor|omit|us(?=a)|utiliz|avis|inform"
     r"|notific|ajud|aconselh|cit|nome|menc|destac|sublinh|enfat|ilustr|compart|acompanh|oferec|segu|rejeit|neg|absten"
     r"|limit|trat|interpret|cham|refer|defin|opin|valoriz|apoi|confi|aguard|lev|volt|retorn|gost|alegr|sent|lament"
-    r"|desculp|prest|atent|encerr|recus|hav)"
+    r"|desculp|prest|atent|encerr|recus|hav|suspeit|receb|apreci|admir|tem[eo]|domin|possu|represent|aprov|celebr|saud|desaconselh|odi|ador|conserv|armazen|aprend|monitor|supervis|vigi|observ|torc|apost|vot|cuid(?!ar d)|esforc|garant|assegur"
+    r"|promet|reconhec|opt|base|foc|concentr|restring|acord|parabeniz|duvid|public(?=aremos)|lanç(?=aremos))"
 )
 _THING = (
     r"(?:arquivos?|ficheiros?|testes?|registros?|código|pastas?|diretórios?|servidor(?:es)?|banco(?: de dados)?"
@@ -76,6 +77,11 @@ PHRASES = Phrases(
         rf"|(?:deixe-me|deixa-me|deixe eu|deixa eu|permita-me|me deixe|me deixa) (?:{_ADVERB} )?"
         rf"(?!{_SAYING_STEM})\w{{3,}}(?:ar|er|ir)(?:-\w+)?(?!\w)(?={_SOON}{_THING})"
         rf"|(?!{_SAYING_STEM})\w{{3,}}rei\b(?={_SOON}{_THING})"
+        rf"|(?:vou|irei) (?:cuidar|tratar|me encarregar) (?:agora )?d[aoe]s? |(?:vou|irei) dar uma (?:\w+ )?(?:espiada|conferida|vasculhada)"
+        rf"|(?:vou|deixe-me|deixa eu|irei) (?:{_ADVERB} ){{0,2}}reproduzir\b"
+        rf"|^(?:agora )?(?:continuando|prosseguindo|seguindo|passando|mudando) (?:agora )?(?:com|para|pr[ao]) (?:[oa]s?|□)(?=[^,]*$)"
+        rf"|(?:continuo|prossigo|sigo) (?:agora )?com [oa]s? (?={_SOON}{_THING})"
+        rf"|mudando agora (?:para|pr[ao])(?!\w)"
         rf"|(?:começarei|iniciarei|vou (?:começar|iniciar)) (?!explic|resum|diz|escl)\w+ndo\b"
         rf"|(?:agora|em seguida|primeiro),? (?!{_SAYING_STEM}|te|cont|ve|faz|va)\w{{3,}}mos (?:[oa]s?|uma?|est[ea]|□)(?!\w)"
         rf"|(?:o próximo passo|a próxima coisa) (?:que (?:farei|vou fazer) )?(?:é|será) {_INFINITIVE}(?!\w)"
@@ -104,7 +110,7 @@ PHRASES = Phrases(
         r"|pesquisando)\b(?=.*(?:\bagora\b|…|\.\.\.|:$)))"
     ),
     before=(
-        r"\b(?:se|depois d[oa] seu|depois da sua|após o seu|salvo|exceto|com a sua|com sua|quando|assim que|uma vez"
+        r"\b(?:normalmente|geralmente|habitualmente|sempre|nunca|jamais|raramente|em geral|às vezes|neste passo|para cada|em cada|se|depois d[oa] seu|depois da sua|após o seu|salvo|exceto|com a sua|com sua|quando|assim que|uma vez"
         r"|logo que|caso|se necessário|a menos|até que|depois que|após (?:a sua|sua|o seu|seu)"
         r"|com (?:a )?sua (?:permissão|aprovação)|diga|me diga|envie|me envie|mande|me mande|me passe|confirme"
         r"|compartilhe|informe|por favor|cole|me dê|dê|me dá|me mostre|mostre|escolha|responda|forneça|passe|basta"
@@ -114,7 +120,7 @@ PHRASES = Phrases(
     behind=(
         r"\b(?:(?<!por )que (?:isso|isto|só|o|a)|como (?:fica|vai|está)\w*|o que posso|ver se posso|frequentemente"
         r"|normalmente|geralmente|toda manhã|todo dia|de ideia|ser (?:claro|breve)|amanhã|na (?:segunda|terça"
-        r"|quarta|quinta|sexta)|no (?:sábado|domingo)|segunda-feira|sexta-feira|por fim|no final|finalmente"
+        r"|quarta|quinta|sexta)|no (?:sábado|domingo)|(?<!de )(?<!da )(?<!para )(?:segunda|terça|quarta|quinta|sexta)-feira|qualquer (?:erro|problema|novidade|mudança)|por fim|no final|finalmente"
         r"|depois da sua|após sua|básico|mais tarde|depois que|no futuro|sempre|cada (?:vez|commit|dia|noite"
         r"|semana)|toda vez|quando (?:você|quiser|me|estiver|for)|se (?:quiser|você|for|necessário|preferir"
         r"|precisar)|assim que|um exemplo|exemplos|explicar|resumir|esclarecer|até que|após a sua|próxima vez"
@@ -139,11 +145,11 @@ PHRASES = Phrases(
         rf"|mova|analise|compare|calcule|extraia|converta|agende|marque|reserve|liste|baixe|suba|faça|continue"
         rf"|prossiga|siga|pode continuar|migre|otimize|refatore|roda|cria|arruma|apaga|abre|corrige|manda|liga"
         rf"|desliga|coloca|coloque|descubra|descobre|encontre|investigue|determine|identifique|localize|diagnostique"
-        rf"|resolva|depure|repare|examine|inspecione|conecte|integre|melhore|amplie|adiciona|verifica|atualiza|conserta"
+        rf"|resolva|depure|repare|examine|inspecione|conecte|integre|melhore|amplie|veja|olhe|dê uma olhada|adiciona|verifica|atualiza|conserta"
         rf"|(?!expli|diga|conte|descrev)\w+-(?:[oa]s?|l[oa]s?)))(?!\w)"
     ),
     declining=(
-        r"\b(?:explique|explica|explicar|descreva|resuma|resumir|me diga|diga|o que (?:acha|significa)"
+        r"\b(?:explique|explica|explicar|descreva|resuma|resumir|me diga|diga|o que (?:acha|significa)|(?:redij|escrev)\w* (?:um|uma|o|a) (?:e-?mail|mensagem|carta|resposta|tuíte|post|nota)\b"
         r"|(?:escrev|cont|ensin|mostr)\w* (?:por que|como|o que|qual)|plano|proposta|não (?:mude|altere|mexa|modifique|execute|faça|edite)|sem (?:mudar"
         r"|executar|mexer|alterar|modificar)|só (?:explique|me diga|quero saber)|opinião|poema|conto|piada|história"
         r"|diferença)\b"

@@ -50,7 +50,7 @@ _SAYING_STEM = (
     r"|describ|respond|record|dej|da[rn]|tom|agradec|supon|consider|prefer|dese|propo|suger|recom|present|detall"
     r"|termin|ten[ed]|necesit|trabaj|habl|contar(?:te|é que)|acept|asum|mant|respet|evit|ignor|omit|us(?=a)|utiliz"
     r"|avis|inform|notific|ayud|aconsej|cit|nombr|menc|señal|destac|subray|enfatiz|ilustr|compart|acompañ|ofrec"
-    r"|segu|rechaz|neg|abst|limit|conform|trat|interpret|llam|refer|defin|opin|valor|apoy|confi|ten|guard(?=aré en)"
+    r"|segu|rechaz|neg|abst|sospech|recib|apreci|admir|tem[eo]|domin|pose|represent|aprob|celebr|salud|desaconsej|odi|ador|conserv|almacen|aprend|supervis|monitor|vigil|observ|anim|apost|vot|cuid|esforz|intentaré ser|mejoraré mi|despert|felicit|dud|garantiz|asegur(?=aré de q)|promet|reconoc|opt|bas|centr|enfoc|restring|encarg(?=aré al)|public(?=aremos)|limit|conform|trat|interpret|llam|refer|defin|opin|valor|apoy|confi|ten|guard(?=aré en)"
     r"|estar|haber|hab|vol|regres|ponerme|pondré en|encantar|gustar|alegr|sent|lament|disculp|perd|prest|aten)"
 )
 _THING = (
@@ -66,7 +66,7 @@ _SOON = r"[^,;:]{0,80}?(?<!\w)"
 PHRASES = Phrases(
     leads=(
         r"(?:ahora|primero|luego|entonces|a continuación|después|ok|vale|bien|bueno|claro|perfecto|entendido|y|pero"
-        r"|siguiente paso|por último|finalmente|de acuerdo|ahora mismo|en primer lugar|para empezar|yo)(?:,? )"
+        r"|siguiente paso|enseguida|vamos allá|por último|finalmente|de acuerdo|ahora mismo|en primer lugar|para empezar|yo)(?:,? )"
     ),
     joins=r"así que|por lo que|por eso|por tanto|y|pero|entonces|luego",
     announcing=(
@@ -80,6 +80,14 @@ PHRASES = Phrases(
         rf"|(?:ahora|a continuación|primero),? (?!{_SAYING_STEM}|ten|cont|ve|hac|va)\w{{3,}}mos (?:el|la|los|las|un|una|este"
         rf"|esta|□)(?!\w)"
         rf"|paso (?:ahora )?a {_INFINITIVE}(?!\w)"
+        rf"|(?:me (?:encargo|ocupo) (?:ahora |ya )?de|me pongo (?:ahora |ya )?(?:con|a)) (?!explic|mantener|avis)\w+"
+        rf"|(?:continúo|sigo|continuaré|seguiré|prosigo) (?:ahora )?con (?:el|la|los|las|□)(?={_SOON}{_THING})"
+        rf"|(?:termino|acabo|finalizo|terminaré) (?:el|la|los|las) [^,;:]{{1,40}}? \w+ndo\b"
+        rf"|(?:ahora mismo|enseguida|ya mismo|ahora|primero),? (?:l[oa]s? )?(?!{_SAYING}\b|\w+[ai]do\b|hecho|resuelto|listo|visto)\w{{3,}}o\b"
+        rf"(?= (?:en|con|a|el|la|los|las|un|una|□)(?!\w))"
+        rf"|echo (?:un|una) (?:vistazo|ojeada|mirada)|haré (?:clic|scroll|una captura|una copia)"
+        rf"|(?:se )?(?:lo|la|los|las) (?:preguntaré|pediré) (?:al|a la) (?={_SOON}{_THING}|clúster|sistema|api)"
+        rf"|(?!{_SAYING_STEM}|sup|hag|di)\w{{3,}}[ae]mos ahora (?={_SOON}{_THING})"
         rf"|lo (?:siguiente|próximo|primero) (?:que (?:haré|voy a hacer) |)(?:es|será) {_INFINITIVE}(?!\w)"
         rf"|^(?:ahora )?(?!pens|esper|habl)\w{{3,}}ndo (?:el|la|los|las|un|una|□)(?=(?: [^ ,]+){{0,8}}"
         rf"(?: ahora(?: mismo)?(?:\.\.\.)?|\.\.\.)$)"
@@ -111,7 +119,7 @@ PHRASES = Phrases(
         r"|\.\.\.|:$)))"
     ),
     before=(
-        r"\b(?:si|salvo|así lo har|excepto|con tu|con su|cuando|una vez|en cuanto|tan pronto|en caso"
+        r"\b(?:normalmente|habitualmente|generalmente|siempre|nunca|jamás|rara vez|raramente|por lo general|a veces|en este paso|para cada|por cada|en cada|si|salvo|así lo har|excepto|con tu|con su|cuando|una vez|en cuanto|tan pronto|en caso"
         r"|de ser necesario|si no|a menos|hasta|después de que|tras (?:tu|su)|con (?:tu|su) permiso|dime|díme"
         r"|d[ií]mel[oa]s?|damel[oa]s?|\w*[áéí]\w*me(?:l[oa]s?)?|danos|elige|escoge|selecciona|responde"
         r"|contesta|facilita|proporciona|basta"
@@ -122,7 +130,7 @@ PHRASES = Phrases(
     behind=(
         r"\b(?:(?<!verificar )(?<!comprobar )(?<!confirmar )(?<!verificaré )(?<!comprobaré )(?<!de )que (?:esto|eso|solo|el|la)"
         r"|cómo (?:va|sale|queda|resulta)\w*|qué (?:pasa|tal|puedo)|lo que puedo"
-        r"|a menudo|normalmente|de opinión|ser (?:claro|breve)|mañana|el (?:lunes|martes|miércoles|jueves|viernes"
+        r"|a menudo|normalmente|habitualmente|raramente|rara vez|cualquier (?:error|problema|novedad|cambio)|de opinión|ser (?:claro|breve)|mañana|el (?:lunes|martes|miércoles|jueves|viernes"
         r"|sábado|domingo)$|al final|finalmente|por último|después de (?:tu|su)|básico|(?<!y )luego|más tarde|más adelante"
         r"|en el futuro|siempre|cada (?:vez|commit|día|noche|semana)|cuando (?:me|tú|usted|lo|quieras|confirmes"
         r"|esté)|si (?:quieres|lo deseas|hace falta|es necesario|me|prefieres|te)|en cuanto|una vez(?! más)"
@@ -154,7 +162,7 @@ PHRASES = Phrases(
         rf"|(?!expl|dí|cuént|resúm|descr|aclár|enséñ|muéstr|pás|env|mánd)\w*[áéíóú]\w*l[oa]s?))(?!\w)"
     ),
     declining=(
-        r"\b(?:explica|explícame|explicar|describe|resume|resúmeme|dime|qué (?:opinas|significa)"
+        r"\b(?:explica|explícame|explicar|describe|resume|resúmeme|dime|qué (?:opinas|significa)|(?:redact|escrib)\w*(?:me)? (?:un|una|el) (?:correo|mensaje|carta|respuesta|tuit|post|nota)\b"
         r"|(?:escrib|cuent|cuént|enseñ|enséñ|muestr|muéstr)\w* (?:por qué|cómo|qué|cuál)|plan|propuesta|no (?:cambies|toques|modifiques|ejecutes|hagas|edites)|sin (?:cambiar"
         r"|ejecutar|tocar|modificar)|solo (?:explica|dime|quiero saber)|opinión|poema|cuento|chiste|historia"
         r"|diferencia)\b"
