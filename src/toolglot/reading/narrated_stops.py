@@ -72,6 +72,8 @@ _CLAUSE_SIGNS = ",;:،؛，；：–—(-"
 """Signs behind which a clause may begin."""
 _EXPLAINED = re.compile(r"(?<!\d)(?::\s|：)\s*\w")
 """Text behind a colon: what was announced has been written."""
+_NAMED = re.compile(rf"\s*[:：]\s*{_CODE}\W*\Z")
+"""Code behind a colon at the end, which names what the sentence is about."""
 _QUESTION = re.compile(r"[?？؟]")
 _GOES_ON = re.compile(r"…|\.\.\.|[:：]")
 """Marks behind a sentence that goes on. The phrases know them as three dots."""
@@ -82,7 +84,7 @@ _HEADING = re.compile(
     r"|étape|suivante?|maintenant|m'en occupe|passons|c'est parti|allons-y|schritt|nun|jetzt|weiter|prossimo|ora|adesso|шаг|теперь"
     r"|далее|за дело"
     r"|langkah|sekarang|krok|teraz|adım|şimdi|bước|bây giờ|الخطوة|نبدا|الان|कदम|चरण|शुरू|अब|ধাপ|এখন|শুরু)(?!\w)"
-    r"|下一步|接下来|现在|次|ステップ|第.步|다음|이제))[^:：]*[:：]\s"
+    r"|下一步|接下来|现在|次|ステップ|第.步|다음|이제))[^:：]*(?::\s|：)\s*"
 )
 """Words before a colon that do not lead to the next step, as a label, a title or a name in a dialogue."""
 _WHY = re.compile(
@@ -110,13 +112,13 @@ _PLAN = re.compile(
 """A heading of a plan. Its steps announce nothing."""
 
 _CITED = re.compile(
-    r"(?:\b(?:sentence|phrase|wording|greeting|caption|label|tweet|transcript|dialogue|satz|formulierung|frase|phrase"
-    r"|reply|message|draft|e-?mail|response|comment|translations?|translated|means|quote|nachricht|entwurf|antwort"
+    r"(?:\b(?:sentence|phrase|wording|greeting|caption|label|tweet|tuit|tuíte|твит|post|auto-?reply|автоответ|transcript|dialogue|satz|formulierung|frase|phrase"
+    r"|reply|message|draft|e-?mail|response|comment|translations?|translated|means|quote|(?<!gute )(?<!schlechte )nachricht|entwurf|antwort"
     r"|übersetzung|kommentar|mensaje|borrador|respuesta|traducción|mensagem|rascunho|resposta|tradução|brouillon"
     r"|réponse"
-    r"|traduction|сообщение|черновик|ответ|перевод|письмо)\b|消息|草稿|回复|翻译|邮件|メッセージ|下書き|返信|翻訳"
-    r"|メール|رسالة|مسودة"
-    r"|ترجمة|संदेश|मसौदा|अनुवाद|메시지|초안|답장|번역)[^\n:：]{0,40}[:：]\s*[^\s:：][^\n]*\Z"
+    r"|traduction|сообщение|черновик|ответ|перевод|письмо)\b|消息|草稿|回复|翻译|译文|推文|自动回复|邮件|メッセージ|下書き|返信|翻訳|ツイート|英語では|日本語では"
+    r"|メール|رسالة|مسودة|تغريدة|رد الي"
+    r"|ترجمة|संदेश|ट्वीट|मसौदा|अनुवाद|메시지|초안|답장|번역)[^\n:：]{0,40}[:：]\s*[^\s:：][^\n]*\Z"
     r"|^\W*(?:user|agent|assistant|support|bot|customer|model|human|operator|kunde|nutzer|usuario|usuário|client"
     r"|пользователь|用户|助手|客服|ユーザー)[:：][^\n]*\Z"
     r"|(?:\b(?:(?:is|are|was)(?: now)?|says|reads|lautet|ist|heißt|sagt|est|dit|es|dice|é|diz|è|гласит"
@@ -302,7 +304,7 @@ def _find_last_sentences(plain: str) -> tuple[str, list[str]]:
     sentences = ends.split(plain)
     languages = _find_languages(plain)
     while sentences:
-        words, marks = _split_marks(sentences.pop())
+        words, marks = _split_marks(_NAMED.sub(":", sentences.pop()))
         if _QUESTION.search(marks) is not None:
             break
         if words and not any([language.waiting.fullmatch(words) for language in languages]):

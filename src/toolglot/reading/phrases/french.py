@@ -51,7 +51,7 @@ _SAYING_STEM = (
     r"|suggér|recommand|conseill|présent|détail|termin|concl|rev[ei]|aim|refus|accept|ten|tien|utilis|travaill|parl"
     r"|cit|au(?=ra)|avoir|évit|ignor|omett|aver|inform|notifi|aid|nomm|mentionn|soulign|illustr|partag|accompagn"
     r"|offr|suiv|rejet|limit|trait|interprét|appel|défin|confi|attach|conserv|maint|respect|permet|faudr|fau|abstien"
-    r"|imagin|rép[eé]|retien|reten|racont|content|réjou|regrett|excus|pass|all|surveill|veill|observ|encourag|vot|pari|engag|garant|assur|promet|reconn|chois|opt|bas"
+    r"|imagin|rép[eé]|retien|reten|racont|content|réjou|regrett|excus|pass|all|récap|transfèr|transmet|invit|avou|surveill|veill|observ|encourag|vot|pari|engag|garant|assur|promet|reconn|chois|opt|bas"
     r"|concentr|restrei|réveill|félicit|dout|signal|publi(?=erons)|mesur|évalu(?=e que)|estim|jug|constat|remarqu|aperç|devin|soupçon|maîtris|possèd|reçoi|recev|représent|confirm|affirm|déconseill|détest|ador|suspect"
     r"|salu|approuv|appréci|admir|crain|stock|conserv|apprend|progress|compren|respect|sommes|avons|pouvons|devons|voulons)"
 )
@@ -82,6 +82,11 @@ PHRASES = Phrases(
         rf"|(?=(?:l[ea]s?|l'|une?|□|ce|cette|ces)(?!\w)))(?={_SOON}{_THING})"
         rf"|je (?!{_SAYING}\b|{_SAYING_STEM})\w{{3,}}(?:e|[^a]is|ds|ts) (?:maintenant |donc |d'abord |aussi |ensuite )?"
         rf"(?=(?:l[ea]s?|l'|une?|□|ce|cette|ces|mon|ma|deux|votre|vos|ton|tes)(?!\w))(?={_SOON}{_THING})"
+        rf"|je (?:prends|fais) (?:d'abord |maintenant )?une? (?:\w+ )?(?:capture|sauvegarde|copie|recherche|requête|essai)"
+        rf"|je passe (?:maintenant )?(?:au|à la|à l'|aux) (?={_SOON}{_THING})|c'est ce que je (?:fais|vais faire)(?: maintenant)?$"
+        rf"|je retente|je m'assure (?:d'abord |maintenant )?(?:que|de)|je mets (?:aussi |maintenant |donc |également )?(?:à jour|en place)"
+        rf"|je l[ea]s? (?:vide|supprime|recharge|relance|corrige|teste|lance|ouvre|lis|nettoie|redémarre|mets à jour)\b"
+        rf"|(?:je vais|laissez-moi) (?:\w+ )?traiter (?:l[ea]s?|ce|cette|ces) (?={_SOON}{_THING})|(?:parcourons|suivons|inspectons|comparons) (?:l[ea]s?|l')"
         rf"|je (?:me charge|m'occupe) (?:maintenant )?d(?:e |u |es |')(?!vous|la suite)"
         rf"|je (?:poursuis|continue|enchaîne|reprends) (?:maintenant )?(?:avec|par|sur) (?:l[ea]s?|l'|□)"
         rf"|je (?:termine|finis) (?:l[ea]s?) [^,;:]{{1,40}}? en \w+ant\b"
@@ -114,7 +119,7 @@ PHRASES = Phrases(
         r"|lisons|analysons|commençons par|corrigeons|installons|explorons|listons)(?!\w))"
     ),
     before=(
-        r"\b(?:d'habitude|en général|généralement|normalement|toujours|jamais|rarement|souvent|parfois|dans cette étape"
+        r"\b(?:chaque (?:nuit|jour|semaine|mois|heure|matin|soir|fois)|après l(?:e|a|es|')|prochaine?s?|d'habitude|en général|généralement|normalement|toujours|jamais|rarement|souvent|parfois|dans cette étape"
         r"|à cette étape|pour chaque|à chaque|si|s'il|sauf|sans (?:objection|réponse)|comment je|voici comment|avec votre|avec ton|lorsque|quand"
         r"|dès que|une fois|aussitôt|au besoin|en cas|sinon|à moins|après (?:votre|ton|que)|avec (?:votre"
         r"|ton) accord|dites-moi|dis-moi|envoyez|envoie-moi|indiquez|indique-moi|donnez|donne-moi|confirmez"
@@ -127,13 +132,13 @@ PHRASES = Phrases(
         r"\b(?:(?<!parce )(?<!vérifier )(?<!vérifie )(?<!vérifions )(?<!maintenant )(?<!confirmer )(?<!ce )que (?:cela|ça|ce|le|la|les)"
         r"|comment (?:cela|ça) (?:se|va)\w*|ce que je peux|souvent"
         r"|d'habitude"
-        r"|généralement|habituellement|chaque matin|d'avis|être (?:clair|bref)|demain|(?<!de )(?<!du )(?<!pour )(?:lundi|mardi|mercredi|jeudi"
+        r"|généralement|habituellement|chaque matin|d'avis|votre (?:avis|opinion|point de vue)|être (?:clair|bref)|demain|(?<!de )(?<!du )(?<!pour )(?:lundi|mardi|mercredi|jeudi"
         r"|vendredi|samedi|dimanche)$|rarement|jamais|toute (?:erreur|anomalie)|moi-même|enfin|finalement|après (?:votre|ta|ton|confirmation)|les bases|plus tard"
         r"|à l'avenir|(?<!fonctionne )(?<!fonctionnent )(?<!passe )(?<!passent )(?<!échoue )(?<!marche )toujours"
-        r"|chaque (?:fois|commit|jour|nuit|semaine)|quand (?:vous|tu)|lorsque (?:vous|tu)"
+        r"|^(?!.*\b(?:vérif|voi|regard|contrôl|confirm|sav|détermin|examin|test|valid|cherch|consult|assur)\w*(?: \w+){0,3} s(?:i|'il)\b).*\bsi\b|chaque (?:fois|commit|jour|nuit|semaine)|lorsque (?:vous|tu)"
         r"|si (?:vous|tu|nécessaire|besoin|cela vous)|dès que|(?<!encore )une fois(?! encore| de plus)|un exemple"
         r"|exemples|expliquer|résumer"
-        r"|préciser|jusqu'à ce que|après votre|prochaine fois|au besoin|(?<!de )(?<!avec )(?<!en )plus)\b|^(?!.*\b(?:pourquoi"
+        r"|préciser|jusqu'à ce que|après votre|prochaine fois|au besoin|plus tard)\b|n(?:e |')\w+ plus\b|^(?!.*\bce qui\b).*\bquand\b|^(?!.*\b(?:pourquoi"
         r"|si)\b.*\bpas\b).*\bpas\b"
     ),
     addressing=(
@@ -147,7 +152,7 @@ PHRASES = Phrases(
     asking=(
         r"(?:(?:s'il (?:te|vous) plaît|stp|svp|maintenant|ensuite|puis|aussi|d'abord|ok|bien|merci|oui|bonjour"
         r"|salut|et|alors|parfait)\b,? ){0,4}(?:(?:peux-tu|pouvez-vous|pourrais-tu|pourriez-vous|tu peux"
-        r"|vous pouvez) (?:me |m'|aussi )?|(?:je veux|je voudrais|j'aimerais|il faut|j'ai besoin) (?:que tu "
+        r"|vous pouvez) (?:me |m'|aussi |l[ea]s? |l')?|(?:je veux|je voudrais|j'aimerais|il faut|j'ai besoin) (?:que tu "
         r"|que vous |de )?|aide-moi à |aidez-moi à |tu dois |vous devez )?"
         rf"(?:{_INFINITIVE}|{_PRESENT}|(?:lisez|vérifiez|regardez|consultez|cherchez|recherchez|ouvrez|exécutez"
         rf"|lancez|testez|compilez|déployez|démarrez|redémarrez|installez|mettez|mets|modifiez|changez|corrigez"
@@ -156,7 +161,7 @@ PHRASES = Phrases(
         rf"|comparez|calculez|extrayez|téléchargez|réservez|planifiez|listez|fais-le|faites-le|continue|continuez"
         rf"|vas-y|allez-y|poursuis|poursuivez|convertis|convertissez|migre|optimise|ouvre-le|trie|triez|range"
         rf"|baisse|monte|trouve|trouvez|découvre|découvrez|détermine|déterminez|identifiez|diagnostique|résous|résolvez"
-        rf"|débogue|déboguez|réglez|améliore|améliorez|fais|faites|veille à|examinez|inspectez|intégrez|connectez|appliquez"
+        rf"|débogue|déboguez|réglez|améliore|améliorez|(?<=que tu )(?!expl|dis|racont|décri)\w+es|fais|faites|rends|rendez|passe|passez|enlève|enlevez|veille à|examinez|inspectez|intégrez|connectez|appliquez"
         rf"|(?!dis-|dites-|expli|raconte|décri)\w+-l(?:e|a|es)))(?!\w)"
     ),
     declining=(

@@ -35,7 +35,7 @@ _PRESENT = (
     r"|werfe einen|mache mich|sehe (?:mir|nach|kurz|jetzt|zuerst|nun|das|die|den))"
 )
 _SPLIT = (
-    r"(?:binde|schreibe|frage|führe|passe|benenne|lege|füge|wende|richte|schalte|spiele|setze|rufe|trage|nehme"
+    r"(?:schließe|wandle|schlage|räume|rolle|hebe|pushe|checke|werte|gleiche|nehme|binde|schreibe|frage|führe|passe|benenne|lege|füge|wende|richte|schalte|spiele|setze|rufe|trage|nehme"
     r"|fahre|lasse|schaue|schau|gucke|sehe|stelle|gehe|fange|lade|lese|logge|melde|probiere|drehe|mache)"
 )
 """Verbs that need their second part, which ends the clause."""
@@ -54,7 +54,7 @@ _SAYING = (
     r"|interpretiere|betrachte|befürchte|bezweifle|beziehe|orientiere|konzentriere|beschränke|unterscheide|setze"
     r"|biete|gratuliere|verspreche|garantiere|versichere|bestätige|betone|lebe|heiße|stamme|diene|sehe|muss|soll"
     r"|darf|dürfte|sollte|müsste|wollte|musste|konnte|hatte|machte|dachte|lege dir|warne|weise|rede|spreche|liefere"
-    r"|gebe|zeige|bringe|erinnere|skizziere|schildere|wüsste|möge|nenne|fasse|bevorzuge|ziehe|rate|trete|folge|verdächtige|beherrsche|grüße|lobe|empfange|hasse|genieße|vergesse|verliere|scheitere|bewahre|schütze|befolge"
+    r"|gebe|zeige|bringe|erinnere|skizziere|schildere|wüsste|möge|nenne|fasse|bevorzuge|ziehe|rate|trete|folge|vermisse|teile|hänge dir|verdächtige|beherrsche|grüße|lobe|empfange|hasse|genieße|vergesse|verliere|scheitere|bewahre|schütze|befolge"
     r"|beachte|berücksichtige|pflege|meide|ermutige|beglückwünsche|stehe|hafte|erkenne|bewerte|achte|überwache|beobachte|bemerke|begreife"
     r"|beurteile|entnehme|entdecke|erhoffe|wecke|passe auf|drücke|fiebere|wette|stimme|garantiere|sorge mich|staune"
     r"|unterstelle|mutmaße|tippe|behaupte|bezeichne|definiere|bitte|flehe|schwöre|gestehe|gebe zu|leide|lache|weine"
@@ -74,7 +74,7 @@ _THING = (
 _SOON = r"[^,;:]{0,80}?(?<!\w)"
 PHRASES = Phrases(
     leads=(
-        r"(?:jetzt|nun|zuerst|zunächst|dann|danach|anschließend|als nächstes|als erstes|im nächsten schritt|zum abschluss|zum schluss|so|okay|ok"
+        r"(?:jetzt|nun|zuerst|zunächst|dann|danach|anschließend|als nächstes|als erstes|im nächsten schritt|zum abschluss|zum schluss|so|auch|nebenbei|okay|ok"
         r"|gut|alles klar|verstanden|moment|und|aber|also|deshalb|daher|abschließend|noch|außerdem"
         r"|schritt \d+)(?:,? )"
     ),
@@ -86,6 +86,10 @@ PHRASES = Phrases(
         rf"(?:(?:gib|geben sie|gebt) mir (?:eine?n?) (?:\w+ )?(?:sekunde|moment|minute|augenblick),? (?:um|damit ich) "
         rf"|ich (?!{_SAYING}\b)\w{{3,}}e\b(?={_SOON}{_THING})|(?!{_SAYING}\b)\w{{3,}}e ich\b(?={_SOON}{_THING})"
         rf"|(?:ich (?:nehme|verwende|nutze)|nehme ich) (?:stattdessen|dafür|dazu|jetzt|nun) |ich gebe (?:mal|jetzt|nun|kurz) [^,;:]{{1,40}} aus$"
+        rf"|ich mache (?:jetzt |nun |erst |noch )?(?:eine?n?) (?:\w+ )?(?:screenshot|backup|sicherung|kopie|commit|test|snapshot|abfrage)"
+        rf"|(?:das|dies|genau das) (?:mache|tue|erledige) ich (?:jetzt|nun|gleich|sofort)|gehen wir [^,;:]{{1,50}} durch\b"
+        rf"|ich setze (?=[^,;:]{{0,60}}(?:auf|zurück|um|ein)\b)(?={_SOON}(?:{_THING}|\w*limit))|ich (?:räume|pushe|pulle|merge|deploye|committe) (?:jetzt |noch |nun )?(?:die|den|das|□)"
+        rf"|(?:den|die|das) \w+e ich (?:jetzt|nun|gleich) |ich schlage (?:das |es |kurz |mal )?nach\b"
         rf"|lassen wir (?:das|es|den|die) [^,;:]{{0,40}}?laufen|ich mache (?:jetzt |nun |gleich )?mit [^,;:]{{1,50}} weiter"
         rf"|(?:also |deshalb |daher |dann )?(?:scrolle|klicke|tippe|navigiere|wechsle|springe|erhöhe|verringere|senke|setze) ich\b"
         rf"|ich (?:scrolle|klicke|navigiere|wechsle|erhöhe|verringere|senke|hebe|kümmere mich (?:jetzt|nun|gleich|sofort|zuerst)) "
@@ -111,7 +115,7 @@ PHRASES = Phrases(
         r"|den)(?!\w))"
     ),
     before=(
-        r"\b(?:meistens|meist|normalerweise|üblicherweise|gewöhnlich|immer|nie|niemals|selten|in der regel|manchmal"
+        r"\b(?:jede[nrs]? (?:nacht|tag|woche|monat|stunde|morgen|abend)|nach de[mr] (?!lesen|prüfen)\w+|nächste[nsr]? mal|meistens|meist|normalerweise|üblicherweise|gewöhnlich|immer|nie|niemals|selten|in der regel|manchmal"
         r"|in diesem schritt|für jede[nrs]?|bei jede[mr]|wenn|falls|sobald|bei bedarf|sofern|solange|nach (?:deiner|ihrer|der freigabe|eurer)|mit (?:deiner"
         r"|ihrer) (?:erlaubnis|zustimmung)|(?<!moment )bitte(?! warten| einen)|sag|sagen sie|schick|schicke mir"
         r"|schicken sie|nenn|nennen sie|gib|geben sie|teile|teilen sie|bestätige|bestätigen sie|lade|laden sie"
@@ -123,9 +127,8 @@ PHRASES = Phrases(
     behind=(
         r"\b(?:dass|daraus|oft|meist|meistens|normalerweise|üblicherweise|jeden morgen|wie es läuft|meine meinung"
         r"|(?<!für )(?<!von )am (?:mon|diens|donners|frei|sams|sonn)tag|am mittwoch|schließlich|zuletzt"
-        r"|am ende|niemals|selten|in der regel|mit dir|mit ihnen|ohne rückfrage|code in|insgesamt|dir die|ihnen die|nach (?:deiner|ihrer|eurer)|grundlagen|grundsätzlich|morgen|später|nachher|in zukunft|künftig"
-        r"|zukünftig|immer|stets|jedes mal|vor jedem|nach jedem|jede[nrs]? (?:tag|nacht|woche|commit)|wenn (?:du"
-        r"|sie|es|ihr)|falls|sobald|sofern|bei bedarf|gerne?|beispiel|beispiele|erklären|erläutern|zusammenfassen"
+        r"|am ende|niemals|selten|in der regel|(?:deine|ihre|eure)[rn]? (?:meinung|ansicht|sicht)|^ich \w+e (?:sie|dich|euch) |mit dir|mit ihnen|ohne rückfrage|code in|insgesamt|dir die|ihnen die|nach (?:deiner|ihrer|eurer)|grundlagen|grundsätzlich|morgen|später|nachher|in zukunft|künftig"
+        r"|zukünftig|immer|stets|jedes mal|vor jedem|nach jedem|jede[nrs]? (?:tag|nacht|woche|commit)|wenn|falls|sobald|sofern|bei bedarf|gerne?|beispiel|beispiele|erklären|erläutern|zusammenfassen"
         r"|wissen|mich (?:morgen|wieder)|nächste[ns]? (?:mal|woche)|bis (?:du|sie)|nachdem (?:du|sie)|auf deine"
         r"|auf ihre|davon aus|bereits|schon seit)\b"
         r"|^(?!.*\b(?:warum|wieso|weshalb|ob)\b.*\b(?:nicht|kein)).*\b(?:nicht|kein\w*|nie)\b"
@@ -151,7 +154,7 @@ PHRASES = Phrases(
         r"|buche?|trage?"
         r"|liste|hole?|lade|sieh|schaue?|weiter|fahre? fort|leg los|prüfen sie|öffnen sie|starten sie|führen sie"
         r"|erstellen sie|löschen sie|ändern sie|schalten sie|senden sie|aktualisieren sie|korrigieren sie"
-        r"|beheben sie|installieren sie|optimiere|migriere|sortiere|reserviere?|\w{3,}ier (?:ihn|sie|es|den|die|das|bitte|mal)|räum|finde?|ermittle|untersuche?|diagnostiziere|löse?|beseitige?|erweitere?"
+        r"|beheben sie|installieren sie|(?!welche|diese|jede|eine|alle|keine|meine|deine|beide|viele|erkläre|beschreibe|sage|nenne|zeige|habe|hätte|wäre|würde|gebe)\w{3,}e(?= (?:die|den|das|eine?n?|überall|alle) )|optimiere|migriere|sortiere|reserviere?|\w{3,}ier (?:ihn|sie|es|den|die|das|bitte|mal)|räum|finde?|ermittle|untersuche?|diagnostiziere|löse?|beseitige?|erweitere?"
         r"|verbessere?|kümmere? dich|sorge? dafür|stelle? sicher|binde|integriere|bringe?|nimm|gehe?|probiere?|versuche?"
         r"|(?!können|haben|wissen|sind|denken|meinen|kennen|sehen|glauben|sagen|erklären|würden|möchten|wollen|sollten|nennen"
         r"|beschreiben|erläutern|geben|werden|finden sie,|wären|hätten)\w{3,}en sie)(?!\w))"

@@ -52,7 +52,7 @@ _SAYING_STEM = (
     r"|termin|ter|precis|trabalh|fal|contar-|aceit|assum|mant|respeit|evit|ignor|omit|us(?=a)|utiliz|avis|inform"
     r"|notific|ajud|aconselh|cit|nome|menc|destac|sublinh|enfat|ilustr|compart|acompanh|oferec|segu|rejeit|neg|absten"
     r"|limit|trat|interpret|cham|refer|defin|opin|valoriz|apoi|confi|aguard|lev|volt|retorn|gost|alegr|sent|lament"
-    r"|desculp|prest|atent|encerr|recus|hav|suspeit|receb|apreci|admir|tem[eo]|domin|possu|represent|aprov|celebr|saud|desaconselh|odi|ador|conserv|armazen|aprend|monitor|supervis|vigi|observ|torc|apost|vot|cuid(?!ar d)|esforc|garant|assegur"
+    r"|desculp|prest|atent|encerr|recus|hav|suspeit|receb|apreci|admir|tem[eo]|domin|possu|represent|aprov|celebr|saud|desaconselh|odi|ador|conserv|armazen|aprend|monitor|supervis|vigi|observ|torc|apost|vot|recapit|continuar (?:disp|à)|transfer|segur|cuid(?!ar d)|esforc|garant|assegur"
     r"|promet|reconhec|opt|base|foc|concentr|restring|acord|parabeniz|duvid|public(?=aremos)|lanç(?=aremos))"
 )
 _THING = (
@@ -68,7 +68,7 @@ _SOON = r"[^,;:]{0,80}?(?<!\w)"
 PHRASES = Phrases(
     leads=(
         r"(?:agora|primeiro|depois|então|em seguida|a seguir|ok|certo|bem|bom|claro|perfeito|entendido|e|mas"
-        r"|próximo passo|por fim|finalmente|eu|agora mesmo|em primeiro lugar|para começar)(?:,? )"
+        r"|próximo passo|também|antes de tudo|além disso|de passagem|por fim|finalmente|eu|agora mesmo|em primeiro lugar|para começar)(?:,? )"
     ),
     joins=r"então|por isso|portanto|assim|e|mas|eu",
     announcing=(
@@ -81,6 +81,9 @@ PHRASES = Phrases(
         rf"|(?:vou|deixe-me|deixa eu|irei) (?:{_ADVERB} ){{0,2}}reproduzir\b"
         rf"|^(?:agora )?(?:continuando|prosseguindo|seguindo|passando|mudando) (?:agora )?(?:com|para|pr[ao]) (?:[oa]s?|□)(?=[^,]*$)"
         rf"|(?:continuo|prossigo|sigo) (?:agora )?com [oa]s? (?={_SOON}{_THING})"
+        rf"|(?:farei|vou fazer|faço) uma? (?:\w+ )?(?:cópia|captura|busca|consulta|teste|backup|pausa técnica)|vou (?:pegar|tirar|puxar|trazer) (?:[oa]s?|uma?) "
+        rf"|vou (?:agora )?para [oa]s? (?={_SOON}{_THING})|(?:então )?(?:vou fazer isso|é o que (?:farei|vou fazer)|farei isso)$"
+        rf"|primeiro (?:eu )?{_PRESENT}(?!\w)|depois (?:eu )?{_PRESENT}(?!\w)(?={_SOON}{_THING})|vamos ver o que (?!acontece)\w+(?={_SOON}{_THING})"
         rf"|mudando agora (?:para|pr[ao])(?!\w)"
         rf"|(?:começarei|iniciarei|vou (?:começar|iniciar)) (?!explic|resum|diz|escl)\w+ndo\b"
         rf"|(?:agora|em seguida|primeiro),? (?!{_SAYING_STEM}|te|cont|ve|faz|va)\w{{3,}}mos (?:[oa]s?|uma?|est[ea]|□)(?!\w)"
@@ -110,7 +113,7 @@ PHRASES = Phrases(
         r"|pesquisando)\b(?=.*(?:\bagora\b|…|\.\.\.|:$)))"
     ),
     before=(
-        r"\b(?:normalmente|geralmente|habitualmente|sempre|nunca|jamais|raramente|em geral|às vezes|neste passo|para cada|em cada|se|depois d[oa] seu|depois da sua|após o seu|salvo|exceto|com a sua|com sua|quando|assim que|uma vez"
+        r"\b(?:tod[ao]s? (?:[ao]s )?(?:noite|dia|semana|mês|hora|manhã|vez)|cada (?:noite|dia|vez)|após [ao]s?|depois d[ao]s?|próxim[oa]s?|normalmente|geralmente|habitualmente|sempre|nunca|jamais|raramente|em geral|às vezes|neste passo|para cada|em cada|se|depois d[oa] seu|depois da sua|após o seu|salvo|exceto|com a sua|com sua|quando|assim que|uma vez"
         r"|logo que|caso|se necessário|a menos|até que|depois que|após (?:a sua|sua|o seu|seu)"
         r"|com (?:a )?sua (?:permissão|aprovação)|diga|me diga|envie|me envie|mande|me mande|me passe|confirme"
         r"|compartilhe|informe|por favor|cole|me dê|dê|me dá|me mostre|mostre|escolha|responda|forneça|passe|basta"
@@ -118,13 +121,14 @@ PHRASES = Phrases(
         r"|no futuro|de agora em diante|a partir de agora|amanhã|diz|escreve|escreveu|por exemplo)\b"
     ),
     behind=(
-        r"\b(?:(?<!por )que (?:isso|isto|só|o|a)|como (?:fica|vai|está)\w*|o que posso|ver se posso|frequentemente"
+        r"\b(?:(?<!por )(?<!o )que (?:isso|isto|só|o|a)|como (?:fica|vai|está)\w*|o que posso|ver se posso|frequentemente"
         r"|normalmente|geralmente|toda manhã|todo dia|de ideia|ser (?:claro|breve)|amanhã|na (?:segunda|terça"
         r"|quarta|quinta|sexta)|no (?:sábado|domingo)|(?<!de )(?<!da )(?<!para )(?:segunda|terça|quarta|quinta|sexta)-feira|qualquer (?:erro|problema|novidade|mudança)|por fim|no final|finalmente"
         r"|depois da sua|após sua|básico|mais tarde|depois que|no futuro|sempre|cada (?:vez|commit|dia|noite"
         r"|semana)|toda vez|quando (?:você|quiser|me|estiver|for)|se (?:quiser|você|for|necessário|preferir"
         r"|precisar)|assim que|um exemplo|exemplos|explicar|resumir|esclarecer|até que|após a sua|próxima vez"
-        r"|caso)\b"
+        r"|próxim[oa]s|caso)\b|^(?!.*\b(?:ver|verific|confer|confir|chec|olh|sab|descob|determin|test|valid|busc|consult)\w*(?: \w+){0,3} se\b).*\bse\b"
+        r"|^(?!.*\b(?:o que|como|quem)\b).*\bquando\b"
     ),
     addressing=(
         r"\b(?:me diga|diga|me avise|avise|me envie|envie|por favor|confirme|você pode|quer que|prefere|se quiser"
@@ -142,10 +146,10 @@ PHRASES = Phrases(
         rf"|consulte|execute|rode|teste|compile|inicie|reinicie|instale|atualize|modifique|edite|altere|mude"
         rf"|corrija|conserte|arrume|ajuste|renomeie|substitua|remova|exclua|apague|delete|limpe|crie|adicione"
         rf"|escreva|gere|implemente|aplique|configure|ative|desative|desligue|ligue|acenda|envie|mande|salve|copie"
-        rf"|mova|analise|compare|calcule|extraia|converta|agende|marque|reserve|liste|baixe|suba|faça|continue"
+        rf"|mova|analise|calcule|extraia|converta|agende|marque|reserve|liste|baixe|suba|faça|continue"
         rf"|prossiga|siga|pode continuar|migre|otimize|refatore|roda|cria|arruma|apaga|abre|corrige|manda|liga"
         rf"|desliga|coloca|coloque|descubra|descobre|encontre|investigue|determine|identifique|localize|diagnostique"
-        rf"|resolva|depure|repare|examine|inspecione|conecte|integre|melhore|amplie|veja|olhe|dê uma olhada|adiciona|verifica|atualiza|conserta"
+        rf"|resolva|depure|repare|examine|inspecione|conecte|integre|melhore|amplie|(?!que|onde|uma|essa|esta|toda|para|sobre|entre|cada|nessa|hoje|explique|conte|diga|mostre|descreva|sobre|gosta|seja|porque)\w{3,}[ea](?= (?:os?|as|uma?) )|veja|olhe|dê uma olhada|adiciona|verifica|atualiza|conserta"
         rf"|(?!expli|diga|conte|descrev)\w+-(?:[oa]s?|l[oa]s?)))(?!\w)"
     ),
     declining=(

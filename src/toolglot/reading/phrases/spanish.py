@@ -24,7 +24,7 @@ _INFINITIVE = (
     r"|los cambios|la consulta|una consulta|una búsqueda)|poner|cargar|traer|recuperar)"
 )
 _PRESENT = (
-    r"(?:leo|silencio (?:el|la)|cierro|bloqueo|pauso|comparto|adjunto|detengo (?:el|la|los)|implemento|mando"
+    r"(?:leo|silencio (?:el|la)|cierro|bloqueo|pauso|comparto|detengo (?:el|la|los)|implemento|mando"
     r"|bajo (?:el|la|los|las)|subo|amplío|traduzco|registro (?:el|la)|preparo|completo|estudio el|localizo|exploro"
     r"|filtro|convierto|programo|reservo|miro (?:el|la|los|las|su|sus|□)|conecto|reescribo|integro|enlazo|sustituyo"
     r"|reemplazo|renombro|restauro|publico|ordeno|agrupo|recojo|pongo (?:el|la|los|las)|renuevo|repito|repaso"
@@ -66,7 +66,7 @@ _SOON = r"[^,;:]{0,80}?(?<!\w)"
 PHRASES = Phrases(
     leads=(
         r"(?:ahora|primero|luego|entonces|a continuación|después|ok|vale|bien|bueno|claro|perfecto|entendido|y|pero"
-        r"|siguiente paso|enseguida|vamos allá|por último|finalmente|de acuerdo|ahora mismo|en primer lugar|para empezar|yo)(?:,? )"
+        r"|siguiente paso|también|antes de nada|además|de paso|confirmado\.?|enseguida|vamos allá|por último|finalmente|de acuerdo|ahora mismo|en primer lugar|para empezar|yo)(?:,? )"
     ),
     joins=r"así que|por lo que|por eso|por tanto|y|pero|entonces|luego",
     announcing=(
@@ -85,6 +85,10 @@ PHRASES = Phrases(
         rf"|(?:termino|acabo|finalizo|terminaré) (?:el|la|los|las) [^,;:]{{1,40}}? \w+ndo\b"
         rf"|(?:ahora mismo|enseguida|ya mismo|ahora|primero),? (?:l[oa]s? )?(?!{_SAYING}\b|\w+[ai]do\b|hecho|resuelto|listo|visto)\w{{3,}}o\b"
         rf"(?= (?:en|con|a|el|la|los|las|un|una|□)(?!\w))"
+        rf"|hag[o] (?:una?) (?:captura|copia|prueba|búsqueda|consulta|respaldo|commit)|haré una (?:\w+ )?(?:copia|captura|prueba|búsqueda|consulta)"
+        rf"|paso (?:ahora )?(?:al|a l[ao]s?) (?={_SOON}{_THING})|(?:eso|esto|así lo) haré$|eso hago(?: ahora)?$|iré \w+ por \w+"
+        rf"|(?:l[oa]s? )?vuelvo a (?:intentar|probar|ejecutar|lanzar|mirar|leer|revisar)\w*|l[oa]s? (?:vacío|borro|recargo|limpio|subo|bajo|abro|reviso|miro) "
+        rf"|(?:saco|traigo|vacío|recargo|resuelvo|cojo|monto|levanto|despliego|compruebo|descargo|extraigo) (?:el|la|los|las|un|una|□)(?={_SOON}{_THING})"
         rf"|echo (?:un|una) (?:vistazo|ojeada|mirada)|haré (?:clic|scroll|una captura|una copia)"
         rf"|(?:se )?(?:lo|la|los|las) (?:preguntaré|pediré) (?:al|a la) (?={_SOON}{_THING}|clúster|sistema|api)"
         rf"|(?!{_SAYING_STEM}|sup|hag|di)\w{{3,}}[ae]mos ahora (?={_SOON}{_THING})"
@@ -114,12 +118,12 @@ PHRASES = Phrases(
         rf"|(?:(?:lo|la|los|las|te|le) )?{_PRESENT}(?!\w)"
         r"|(?:veamos|echemos un|revisemos|verifiquemos|comprobemos|busquemos|abramos|ejecutemos|probemos|miremos"
         r"|leamos|examinemos|analicemos|comencemos|empecemos|consultemos|listemos|exploremos|actualicemos"
-        r"|corrijamos|instalemos)(?!\w)|estoy (?:leyendo|revisando|verificando|comprobando|buscando|abriendo"
+        r"|recorramos|sigamos|rastreemos|inspeccionemos|corrijamos|instalemos)(?!\w)|estoy (?:leyendo|revisando|verificando|comprobando|buscando|abriendo"
         r"|consultando|ejecutando|instalando|actualizando|creando|analizando|descargando)\b(?=.*(?:\bahora\b|…"
         r"|\.\.\.|:$)))"
     ),
     before=(
-        r"\b(?:normalmente|habitualmente|generalmente|siempre|nunca|jamás|rara vez|raramente|por lo general|a veces|en este paso|para cada|por cada|en cada|si|salvo|así lo har|excepto|con tu|con su|cuando|una vez|en cuanto|tan pronto|en caso"
+        r"\b(?:eu|às|não|você|cada (?:noche|día|semana|mes|hora|mañana|vez|lunes)|tras (?:el|la|los|las)|después de(?:l| la| los| las)|próxim[oa]s?|normalmente|habitualmente|generalmente|siempre|nunca|jamás|rara vez|raramente|por lo general|a veces|en este paso|para cada|por cada|en cada|si|salvo|así lo har|excepto|con tu|con su|cuando|una vez|en cuanto|tan pronto|en caso"
         r"|de ser necesario|si no|a menos|hasta|después de que|tras (?:tu|su)|con (?:tu|su) permiso|dime|díme"
         r"|d[ií]mel[oa]s?|damel[oa]s?|\w*[áéí]\w*me(?:l[oa]s?)?|danos|elige|escoge|selecciona|responde"
         r"|contesta|facilita|proporciona|basta"
@@ -136,6 +140,7 @@ PHRASES = Phrases(
         r"|esté)|si (?:quieres|lo deseas|hace falta|es necesario|me|prefieres|te)|en cuanto|una vez(?! más)"
         r"|un ejemplo"
         r"|ejemplos|de ejemplo|explicar|resumir|aclarar|hasta que|tras tu|próxima vez|después de que)\b"
+        r"|^(?!.*\b(?:comp|verif|ver|mir|confirm|revis|averig|sab|determin|examin|investig|valid|prob|busc|consult|chequ)\w*(?: \w+){0,3} si\b).*\bsi\b|^(?!.*\b(?:qué|cómo|quién)\b).*\bcuando\b"
     ),
     addressing=(
         r"\b(?:dime|avísame|dímelo|envíame|por favor|confirma|quieres|prefieres|te parece|si quieres|pásame"
@@ -157,7 +162,7 @@ PHRASES = Phrases(
         rf"|implementa|aplica|configura|activa|desactiva|apaga|apague|enciende|encienda|pon|ponga|envía|envíe"
         rf"|envíale|manda|mándale|guarda|copia|mueve|analiza|compara|calcula|extrae|convierte|programa|agenda"
         rf"|reserva|lista|descarga|sube|haz|hazlo|continúa|sigue|procede|adelante|mira|migra|optimiza"
-        rf"|refactoriza|averigua|averigüe|encuentra|encuentre|descubre|investiga|investigue|determina|localiza|identifica"
+        rf"|(?<=quiero que )(?!expl|dig|cuent|resum|describ)\w+[ae]s|refactoriza|averigua|averigüe|encuentra|encuentre|descubre|investiga|investigue|determina|localiza|identifica"
         rf"|diagnostica|depura|soluciona|resuelve|repara|examina|inspecciona|conecta|integra|sustituye|mejora|amplía"
         rf"|(?!expl|dí|cuént|resúm|descr|aclár|enséñ|muéstr|pás|env|mánd)\w*[áéíóú]\w*l[oa]s?))(?!\w)"
     ),
