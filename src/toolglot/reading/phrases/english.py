@@ -77,7 +77,7 @@ _THING = (
     r"|dependenc(?:y|ies)|config\w*|settings?|pages?|requests?|quer(?:y|ies)|errors?|commands?|variables?|routes?"
     r"|paths?|docs|documentation|calendar|invoices?|orders?|accounts?|data|images?|containers?|ports?|process(?:es)?"
     r"|versions?|lines?|projects?|repositor(?:y|ies)|migrations?|permissions?|lockfile|timeouts?|jobs?|clusters?"
-    rf"|buttons?|forms?|lights?|web|websites?|sites?|reports?|spreadsheets?|meetings?|inbox|{TECHNICAL})(?!\w)"
+    rf"|changes?|edits?|sections?|parts?|hypothesis|assumptions?|forecast|responses?|outputs?|results?|counters?|traces?|tools?|terminal|browser|rows?|columns?|keys?|packages?|services?|systems?|schema|patch|buttons?|forms?|lights?|web|websites?|sites?|reports?|spreadsheets?|meetings?|inbox|{TECHNICAL})(?!\w)"
 )
 """Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
 _SOON = r"[^,;:]{0,80}?(?<!\w)"

@@ -60,7 +60,7 @@ _THING = (
     r"|classes?|modules?|paquets?|dépendances?|configurations?|paramètres?|branches?|pages?|requêtes?|erreurs?"
     r"|bogues?|commandes?|variables?|routes?|chemins?|documentation|courriels?|calendrier|agenda|factures?|comptes?"
     r"|données|images?|conteneurs?|ports?|processus|versions?|lignes?|projet|dépôts?|migrations?|permissions?|droits"
-    rf"|réservation|traces?|modifications?|corrections?|correctifs?|{TECHNICAL})(?!\w)"
+    rf"|réservation|sections?|parties?|hypothèses?|prévisions?|réponses?|sorties?|résultats?|compteurs?|outils?|terminal|navigateur|boutons?|formulaires?|lumières?|feuilles?|rapports?|réunions?|vols?|services?|système|clés?|colonnes?|indentation|traces?|modifications?|corrections?|correctifs?|{TECHNICAL})(?!\w)"
 )
 """Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
 _SOON = r"[^,;:]{0,80}?(?<!\w)"
@@ -84,7 +84,8 @@ PHRASES = Phrases(
         rf"(?=(?:l[ea]s?|l'|une?|□|ce|cette|ces|mon|ma|deux|votre|vos|ton|tes)(?!\w))(?={_SOON}{_THING})"
         rf"|je (?:prends|fais) (?:d'abord |maintenant )?une? (?:\w+ )?(?:capture|sauvegarde|copie|recherche|requête|essai)"
         rf"|je passe (?:maintenant )?(?:au|à la|à l'|aux) (?={_SOON}{_THING})|c'est ce que je (?:fais|vais faire)(?: maintenant)?$"
-        rf"|je retente|je m'assure (?:d'abord |maintenant )?(?:que|de)|je mets (?:aussi |maintenant |donc |également )?(?:à jour|en place)"
+        rf"|(?:je |j')(?:affiche|édite|annule|déploie|débogue|importe|exporte|actualise|intègre|inspecte|interroge|imprime|élimine|insère|indexe|archive|ouvre|utilise|évalue|adapte|ajuste) (?:l[ea]s?|l'|une?|ma|mon|mes|ce|cette|□)(?!\w)|je demande (?={_SOON}(?:au service|à l'api|au serveur|au système))"
+        rf"|ajoutons (?:quelques|un|une|des|l[ea]s?|l')|je retente|je m'assure (?:d'abord |maintenant )?(?:que|de)|je mets (?:aussi |maintenant |donc |également )?(?:à jour|en place)"
         rf"|je l[ea]s? (?:vide|supprime|recharge|relance|corrige|teste|lance|ouvre|lis|nettoie|redémarre|mets à jour)\b"
         rf"|(?:je vais|laissez-moi) (?:\w+ )?traiter (?:l[ea]s?|ce|cette|ces) (?={_SOON}{_THING})|(?:parcourons|suivons|inspectons|comparons) (?:l[ea]s?|l')"
         rf"|je (?:me charge|m'occupe) (?:maintenant )?d(?:e |u |es |')(?!vous|la suite)"
@@ -119,7 +120,7 @@ PHRASES = Phrases(
         r"|lisons|analysons|commençons par|corrigeons|installons|explorons|listons)(?!\w))"
     ),
     before=(
-        r"\b(?:chaque (?:nuit|jour|semaine|mois|heure|matin|soir|fois)|après l(?:e|a|es|')|prochaine?s?|d'habitude|en général|généralement|normalement|toujours|jamais|rarement|souvent|parfois|dans cette étape"
+        r"^(?!\W*(?:je|j')\b).*\w\W+et $|\b(?:chaque (?:nuit|jour|semaine|mois|heure|matin|soir|fois)|après l(?:e|a|es|')|prochaine?s?|d'habitude|en général|généralement|normalement|toujours|jamais|rarement|souvent|parfois|dans cette étape"
         r"|à cette étape|pour chaque|à chaque|si|s'il|sauf|sans (?:objection|réponse)|comment je|voici comment|avec votre|avec ton|lorsque|quand"
         r"|dès que|une fois|aussitôt|au besoin|en cas|sinon|à moins|après (?:votre|ton|que)|avec (?:votre"
         r"|ton) accord|dites-moi|dis-moi|envoyez|envoie-moi|indiquez|indique-moi|donnez|donne-moi|confirmez"
@@ -132,7 +133,7 @@ PHRASES = Phrases(
         r"\b(?:(?<!parce )(?<!vérifier )(?<!vérifie )(?<!vérifions )(?<!maintenant )(?<!confirmer )(?<!ce )que (?:cela|ça|ce|le|la|les)"
         r"|comment (?:cela|ça) (?:se|va)\w*|ce que je peux|souvent"
         r"|d'habitude"
-        r"|généralement|habituellement|chaque matin|d'avis|votre (?:avis|opinion|point de vue)|être (?:clair|bref)|demain|(?<!de )(?<!du )(?<!pour )(?:lundi|mardi|mercredi|jeudi"
+        r"|généralement|habituellement|chaque matin|seulement|uniquement|d'avis|votre (?:avis|opinion|point de vue)|être (?:clair|bref)|demain|(?<!de )(?<!du )(?<!pour )(?:lundi|mardi|mercredi|jeudi"
         r"|vendredi|samedi|dimanche)$|rarement|jamais|toute (?:erreur|anomalie)|moi-même|enfin|finalement|après (?:votre|ta|ton|confirmation)|les bases|plus tard"
         r"|à l'avenir|(?<!fonctionne )(?<!fonctionnent )(?<!passe )(?<!passent )(?<!échoue )(?<!marche )toujours"
         r"|^(?!.*\b(?:vérif|voi|regard|contrôl|confirm|sav|détermin|examin|test|valid|cherch|consult|assur)\w*(?: \w+){0,3} s(?:i|'il)\b).*\bsi\b|chaque (?:fois|commit|jour|nuit|semaine)|lorsque (?:vous|tu)"
@@ -165,7 +166,7 @@ PHRASES = Phrases(
         rf"|(?!dis-|dites-|expli|raconte|décri)\w+-l(?:e|a|es)))(?!\w)"
     ),
     declining=(
-        r"\b(?:explique|expliquez|expliquer|décris|décrivez|résume|résumez|(?:rédig|écri)\w*(?:-moi)? (?:un|une|le|la) (?:e-?mail|courriel|message|lettre|réponse|tweet|post|note)\b|dis-moi|dites-moi|(?:écri|montre|racont|dis|dit)\w*(?:-moi)? (?:pourquoi"
+        r"^compare (?!l[ea]s?\b|l'|ce|une?\b|□)|\b(?:explique|expliquez|expliquer|décris|décrivez|résume|résumez|(?:rédig|écri)\w*(?:-moi)? (?:un|une|le|la) (?:e-?mail|courriel|message|lettre|réponse|tweet|post|note)\b|dis-moi|dites-moi|(?:écri|montre|racont|dis|dit)\w*(?:-moi)? (?:pourquoi"
         r"|comment|ce que|quel\w*)|plan|proposition|ne (?:change|modifie|touche|lance|fais|exécute)\w* (?:rien|pas)"
         r"|sans (?:changer|exécuter|toucher|modifier|lancer)|seulement (?:expliquer|savoir)|avis|poème|histoire"
         r"|blague|différence)\b"

@@ -68,7 +68,7 @@ _THING = (
     r"|\w*konfiguration|\w*einstellungen?|\w*zweig|\w*seiten?|\w*anfragen?|\w*abfragen?|\w*fehler|\w*befehle?"
     r"|\w*variablen?|\w*routen?|\w*pfade?|\w*dokumentation|\w*kalender|\w*rechnung(?:en)?|\w*bestellung(?:en)?"
     r"|\w*konto|\w*daten|\w*bild(?:er)?|\w*container|\w*ports?|\w*prozesse?|\w*version(?:en)?|\w*zeilen?|\w*projekt"
-    rf"|\w*repository|\w*migration|\w*rechte|\w*berechtigungen|\w*werkzeug|\w*skripte?|{TECHNICAL})(?!\w)"
+    rf"|\w*repository|\w*migration|\w*rechte|\w*berechtigungen|\w*änderung(?:en)?|\w*abschnitte?|\w*teile?|\w*annahme|\w*vorhersage|\w*antwort(?:en)?|\w*ausgaben?|\w*ergebnis(?:se)?|\w*zähler|\w*dienste?|\w*system|\w*schlüssel|\w*spalten?|\w*knopf|\w*formular|\w*licht(?:er)?|\w*blatt|\w*berichte?|\w*termine?|\w*flüge?|\w*werkzeug|\w*skripte?|{TECHNICAL})(?!\w)"
 )
 """Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
 _SOON = r"[^,;:]{0,80}?(?<!\w)"
@@ -90,6 +90,7 @@ PHRASES = Phrases(
         rf"|(?:das|dies|genau das) (?:mache|tue|erledige) ich (?:jetzt|nun|gleich|sofort)|gehen wir [^,;:]{{1,50}} durch\b"
         rf"|ich setze (?=[^,;:]{{0,60}}(?:auf|zurück|um|ein)\b)(?={_SOON}(?:{_THING}|\w*limit))|ich (?:räume|pushe|pulle|merge|deploye|committe) (?:jetzt |noch |nun )?(?:die|den|das|□)"
         rf"|(?:den|die|das) \w+e ich (?:jetzt|nun|gleich) |ich schlage (?:das |es |kurz |mal )?nach\b"
+        rf"|ich mache [^,;:]{{1,40}} rückgängig|(?:bauen|fügen|nehmen|richten|setzen|schalten) wir [^,;:]{{1,50}} (?:ein|hinzu|um|aus)(?!\w)"
         rf"|lassen wir (?:das|es|den|die) [^,;:]{{0,40}}?laufen|ich mache (?:jetzt |nun |gleich )?mit [^,;:]{{1,50}} weiter"
         rf"|(?:also |deshalb |daher |dann )?(?:scrolle|klicke|tippe|navigiere|wechsle|springe|erhöhe|verringere|senke|setze) ich\b"
         rf"|ich (?:scrolle|klicke|navigiere|wechsle|erhöhe|verringere|senke|hebe|kümmere mich (?:jetzt|nun|gleich|sofort|zuerst)) "
@@ -115,7 +116,7 @@ PHRASES = Phrases(
         r"|den)(?!\w))"
     ),
     before=(
-        r"\b(?:jede[nrs]? (?:nacht|tag|woche|monat|stunde|morgen|abend)|nach de[mr] (?!lesen|prüfen)\w+|nächste[nsr]? mal|meistens|meist|normalerweise|üblicherweise|gewöhnlich|immer|nie|niemals|selten|in der regel|manchmal"
+        r"\w,? (?:dann|und)(?: dann)? $|\b(?:jede[nrs]? (?:nacht|tag|woche|monat|stunde|morgen|abend)|nach de[mr] (?!lesen|prüfen)\w+|nächste[nsr]? mal|meistens|meist|normalerweise|üblicherweise|gewöhnlich|immer|nie|niemals|selten|in der regel|manchmal"
         r"|in diesem schritt|für jede[nrs]?|bei jede[mr]|wenn|falls|sobald|bei bedarf|sofern|solange|nach (?:deiner|ihrer|der freigabe|eurer)|mit (?:deiner"
         r"|ihrer) (?:erlaubnis|zustimmung)|(?<!moment )bitte(?! warten| einen)|sag|sagen sie|schick|schicke mir"
         r"|schicken sie|nenn|nennen sie|gib|geben sie|teile|teilen sie|bestätige|bestätigen sie|lade|laden sie"
@@ -127,7 +128,7 @@ PHRASES = Phrases(
     behind=(
         r"\b(?:dass|daraus|oft|meist|meistens|normalerweise|üblicherweise|jeden morgen|wie es läuft|meine meinung"
         r"|(?<!für )(?<!von )am (?:mon|diens|donners|frei|sams|sonn)tag|am mittwoch|schließlich|zuletzt"
-        r"|am ende|niemals|selten|in der regel|(?:deine|ihre|eure)[rn]? (?:meinung|ansicht|sicht)|^ich \w+e (?:sie|dich|euch) |mit dir|mit ihnen|ohne rückfrage|code in|insgesamt|dir die|ihnen die|nach (?:deiner|ihrer|eurer)|grundlagen|grundsätzlich|morgen|später|nachher|in zukunft|künftig"
+        r"|am ende|niemals|selten|solange|ausschließlich|^ich gehe von|in der regel|(?:deine|ihre|eure)[rn]? (?:meinung|ansicht|sicht)|^ich \w+e (?:sie|dich|euch) |mit dir|mit ihnen|ohne rückfrage|code in|insgesamt|dir die|ihnen die|nach (?:deiner|ihrer|eurer)|grundlagen|grundsätzlich|morgen|später|nachher|in zukunft|künftig"
         r"|zukünftig|immer|stets|jedes mal|vor jedem|nach jedem|jede[nrs]? (?:tag|nacht|woche|commit)|wenn|falls|sobald|sofern|bei bedarf|gerne?|beispiel|beispiele|erklären|erläutern|zusammenfassen"
         r"|wissen|mich (?:morgen|wieder)|nächste[ns]? (?:mal|woche)|bis (?:du|sie)|nachdem (?:du|sie)|auf deine"
         r"|auf ihre|davon aus|bereits|schon seit)\b"

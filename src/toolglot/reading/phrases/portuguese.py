@@ -51,7 +51,7 @@ _SAYING_STEM = (
     r"|descrev|respond|lembr|record|deix|dar|tom|agradec|supo|consider|prefer|desej|propo|suger|recom|apresent|detalh"
     r"|termin|ter|precis|trabalh|fal|contar-|aceit|assum|mant|respeit|evit|ignor|omit|us(?=a)|utiliz|avis|inform"
     r"|notific|ajud|aconselh|cit|nome|menc|destac|sublinh|enfat|ilustr|compart|acompanh|oferec|segu|rejeit|neg|absten"
-    r"|limit|trat|interpret|cham|refer|defin|opin|valoriz|apoi|confi|aguard|lev|volt|retorn|gost|alegr|sent|lament"
+    r"|limit|trat|interpret|cham|refer|defin|opin|valoriz|apoi|confi(?!r)|aguard|lev|volt|retorn|gost|alegr|sent|lament"
     r"|desculp|prest|atent|encerr|recus|hav|suspeit|receb|apreci|admir|tem[eo]|domin|possu|represent|aprov|celebr|saud|desaconselh|odi|ador|conserv|armazen|aprend|monitor|supervis|vigi|observ|torc|apost|vot|recapit|continuar (?:disp|à)|transfer|segur|cuid(?!ar d)|esforc|garant|assegur"
     r"|promet|reconhec|opt|base|foc|concentr|restring|acord|parabeniz|duvid|public(?=aremos)|lanç(?=aremos))"
 )
@@ -60,7 +60,7 @@ _THING = (
     r"|bases? de dados|tabelas?|funç(?:ão|ões)|classes?|módulos?|pacotes?|dependências?|configuraç(?:ão|ões)|ramos?"
     r"|páginas?|requisiç(?:ão|ões)|consultas?|erros?|falhas?|comandos?|variáve(?:l|is)|rotas?|documentação"
     r"|calendário|agenda|faturas?|pedidos?|contas?|dados|imagens?|contêiner(?:es)?|portas?|processos?|vers(?:ão|ões)"
-    r"|linhas?|projetos?|repositórios?|migraç(?:ão|ões)|permiss(?:ão|ões)|reserva|rastro|alteraç(?:ão|ões)|mudanças?"
+    r"|linhas?|projetos?|repositórios?|migraç(?:ão|ões)|permiss(?:ão|ões)|reserva|rastros?|linhas?|colunas?|chaves?|serviços?|sistema|seç(?:ão|ões)|parte|hipótese|previsão|respostas?|saída|resultados?|contador(?:es)?|ferramentas?|terminal|navegador|botão|formulário|luzes|planilhas?|relatórios?|reuni(?:ão|ões)|voos?|ediç(?:ão|ões)|indentação|alteraç(?:ão|ões)|mudanças?"
     rf"|correç(?:ão|ões)|{TECHNICAL})(?!\w)"
 )
 """Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
@@ -84,6 +84,7 @@ PHRASES = Phrases(
         rf"|(?:farei|vou fazer|faço) uma? (?:\w+ )?(?:cópia|captura|busca|consulta|teste|backup|pausa técnica)|vou (?:pegar|tirar|puxar|trazer) (?:[oa]s?|uma?) "
         rf"|vou (?:agora )?para [oa]s? (?={_SOON}{_THING})|(?:então )?(?:vou fazer isso|é o que (?:farei|vou fazer)|farei isso)$"
         rf"|primeiro (?:eu )?{_PRESENT}(?!\w)|depois (?:eu )?{_PRESENT}(?!\w)(?={_SOON}{_THING})|vamos ver o que (?!acontece)\w+(?={_SOON}{_THING})"
+        rf"|^(?!pens|esper|fal|aguard)\w{{3,}}ndo agora (?:[oa]s?|uma?|□)(?=[^,]*$)|(?:vou|irei) me aprofundar |vou desfazer "
         rf"|mudando agora (?:para|pr[ao])(?!\w)"
         rf"|(?:começarei|iniciarei|vou (?:começar|iniciar)) (?!explic|resum|diz|escl)\w+ndo\b"
         rf"|(?:agora|em seguida|primeiro),? (?!{_SAYING_STEM}|te|cont|ve|faz|va)\w{{3,}}mos (?:[oa]s?|uma?|est[ea]|□)(?!\w)"
@@ -113,7 +114,7 @@ PHRASES = Phrases(
         r"|pesquisando)\b(?=.*(?:\bagora\b|…|\.\.\.|:$)))"
     ),
     before=(
-        r"\b(?:tod[ao]s? (?:[ao]s )?(?:noite|dia|semana|mês|hora|manhã|vez)|cada (?:noite|dia|vez)|após [ao]s?|depois d[ao]s?|próxim[oa]s?|normalmente|geralmente|habitualmente|sempre|nunca|jamais|raramente|em geral|às vezes|neste passo|para cada|em cada|se|depois d[oa] seu|depois da sua|após o seu|salvo|exceto|com a sua|com sua|quando|assim que|uma vez"
+        r"\w\W+e (?:eu )?(?:(?:agora|então),? )?$|\b(?:tod[ao]s? (?:[ao]s )?(?:noite|dia|semana|mês|hora|manhã|vez)|cada (?:noite|dia|vez)|após [ao]s?|depois d[ao]s?|próxim[oa]s?|normalmente|geralmente|habitualmente|sempre|nunca|jamais|raramente|em geral|às vezes|neste passo|para cada|em cada|se|depois d[oa] seu|depois da sua|após o seu|salvo|exceto|com a sua|com sua|quando|assim que|uma vez"
         r"|logo que|caso|se necessário|a menos|até que|depois que|após (?:a sua|sua|o seu|seu)"
         r"|com (?:a )?sua (?:permissão|aprovação)|diga|me diga|envie|me envie|mande|me mande|me passe|confirme"
         r"|compartilhe|informe|por favor|cole|me dê|dê|me dá|me mostre|mostre|escolha|responda|forneça|passe|basta"
@@ -122,7 +123,7 @@ PHRASES = Phrases(
     ),
     behind=(
         r"\b(?:(?<!por )(?<!o )que (?:isso|isto|só|o|a)|como (?:fica|vai|está)\w*|o que posso|ver se posso|frequentemente"
-        r"|normalmente|geralmente|toda manhã|todo dia|de ideia|ser (?:claro|breve)|amanhã|na (?:segunda|terça"
+        r"|normalmente|geralmente|toda manhã|todo dia|somente|apenas|de ideia|ser (?:claro|breve)|amanhã|na (?:segunda|terça"
         r"|quarta|quinta|sexta)|no (?:sábado|domingo)|(?<!de )(?<!da )(?<!para )(?:segunda|terça|quarta|quinta|sexta)-feira|qualquer (?:erro|problema|novidade|mudança)|por fim|no final|finalmente"
         r"|depois da sua|após sua|básico|mais tarde|depois que|no futuro|sempre|cada (?:vez|commit|dia|noite"
         r"|semana)|toda vez|quando (?:você|quiser|me|estiver|for)|se (?:quiser|você|for|necessário|preferir"
@@ -149,7 +150,7 @@ PHRASES = Phrases(
         rf"|mova|analise|calcule|extraia|converta|agende|marque|reserve|liste|baixe|suba|faça|continue"
         rf"|prossiga|siga|pode continuar|migre|otimize|refatore|roda|cria|arruma|apaga|abre|corrige|manda|liga"
         rf"|desliga|coloca|coloque|descubra|descobre|encontre|investigue|determine|identifique|localize|diagnostique"
-        rf"|resolva|depure|repare|examine|inspecione|conecte|integre|melhore|amplie|(?!que|onde|uma|essa|esta|toda|para|sobre|entre|cada|nessa|hoje|explique|conte|diga|mostre|descreva|sobre|gosta|seja|porque)\w{3,}[ea](?= (?:os?|as|uma?) )|veja|olhe|dê uma olhada|adiciona|verifica|atualiza|conserta"
+        rf"|resolva|depure|repare|examine|inspecione|conecte|integre|melhore|amplie|(?!que|onde|uma|essa|esta|toda|para|sobre|entre|cada|nessa|hoje|explique|conte|diga|mostre|descreva|sobre|gosta|seja|porque)\w{{3,}}[ea](?= (?:os?|as|uma?) )|veja|olhe|dê uma olhada|adiciona|verifica|atualiza|conserta"
         rf"|(?!expli|diga|conte|descrev)\w+-(?:[oa]s?|l[oa]s?)))(?!\w)"
     ),
     declining=(

@@ -50,7 +50,7 @@ _SAYING_STEM = (
     r"|describ|respond|record|dej|da[rn]|tom|agradec|supon|consider|prefer|dese|propo|suger|recom|present|detall"
     r"|termin|ten[ed]|necesit|trabaj|habl|contar(?:te|é que)|acept|asum|mant|respet|evit|ignor|omit|us(?=a)|utiliz"
     r"|avis|inform|notific|ayud|aconsej|cit|nombr|menc|señal|destac|subray|enfatiz|ilustr|compart|acompañ|ofrec"
-    r"|segu|rechaz|neg|abst|sospech|recib|apreci|admir|tem[eo]|domin|pose|represent|aprob|celebr|salud|desaconsej|odi|ador|conserv|almacen|aprend|supervis|monitor|vigil|observ|anim|apost|vot|cuid|esforz|intentaré ser|mejoraré mi|despert|felicit|dud|garantiz|asegur(?=aré de q)|promet|reconoc|opt|bas|centr|enfoc|restring|encarg(?=aré al)|public(?=aremos)|limit|conform|trat|interpret|llam|refer|defin|opin|valor|apoy|confi|ten|guard(?=aré en)"
+    r"|segu|rechaz|neg|abst|sospech|recib|apreci|admir|tem[eo]|domin|pose|represent|aprob|celebr|salud|desaconsej|odi|ador|conserv|almacen|aprend|supervis|monitor|vigil|observ|anim|apost|vot|cuid|esforz|intentaré ser|mejoraré mi|despert|felicit|dud|garantiz|asegur(?=aré de q)|promet|reconoc|opt|bas|centr|enfoc|restring|encarg(?=aré al)|public(?=aremos)|limit|conform|trat|interpret|llam|refer|defin|opin|valor|apoy|confi(?!r)|ten|guard(?=aré en)"
     r"|estar|haber|hab|vol|regres|ponerme|pondré en|encantar|gustar|alegr|sent|lament|disculp|perd|prest|aten)"
 )
 _THING = (
@@ -59,7 +59,7 @@ _THING = (
     r"|páginas?|peticion(?:es)?|consultas?|error(?:es)?|fallos?|comandos?|variables?|rutas?|documentación"
     r"|correos?|calendario|facturas?|pedidos?|cuentas?|datos|imágen(?:es)?|imagen|contenedor(?:es)?|puertos?"
     r"|procesos?|versi[oó]n(?:es)?|líneas?|proyectos?|repositorios?|migraci[oó]n(?:es)?|permisos|reserva"
-    rf"|traza|cambios?|correcci[oó]n(?:es)?|{TECHNICAL})(?!\w)"
+    rf"|trazas?|filas?|columnas?|claves?|servicios?|sistema|secci[oó]n(?:es)?|parte|hipótesis|pronóstico|respuestas?|salida|resultados?|contador(?:es)?|herramientas?|terminal|navegador|botón|formulario|luces|hojas?|informes?|reuni[oó]n(?:es)?|agenda|vuelos?|edici[oó]n|indentación|cambios?|correcci[oó]n(?:es)?|{TECHNICAL})(?!\w)"
 )
 """Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
 _SOON = r"[^,;:]{0,80}?(?<!\w)"
@@ -93,6 +93,8 @@ PHRASES = Phrases(
         rf"|(?:se )?(?:lo|la|los|las) (?:preguntaré|pediré) (?:al|a la) (?={_SOON}{_THING}|clúster|sistema|api)"
         rf"|(?!{_SAYING_STEM}|sup|hag|di)\w{{3,}}[ae]mos ahora (?={_SOON}{_THING})"
         rf"|lo (?:siguiente|próximo|primero) (?:que (?:haré|voy a hacer) |)(?:es|será) {_INFINITIVE}(?!\w)"
+        rf"|^(?!pens|esper|habl)\w{{3,}}ndo ahora (?:el|la|los|las|un|una|□)(?=[^,]*$)|(?:dame|deme) un (?:momento|segundo|minuto) y \w+o\b"
+        rf"|paso (?:también |ahora )?(?:el|la|los|las) (?={_SOON}{_THING})"
         rf"|^(?:ahora )?(?!pens|esper|habl)\w{{3,}}ndo (?:el|la|los|las|un|una|□)(?=(?: [^ ,]+){{0,8}}"
         rf"(?: ahora(?: mismo)?(?:\.\.\.)?|\.\.\.)$)"
         rf"|(?:necesito|debo|tengo que) {_INFINITIVE}(?={_SOON}antes de (?!que)\w+)"
@@ -118,12 +120,12 @@ PHRASES = Phrases(
         rf"|(?:(?:lo|la|los|las|te|le) )?{_PRESENT}(?!\w)"
         r"|(?:veamos|echemos un|revisemos|verifiquemos|comprobemos|busquemos|abramos|ejecutemos|probemos|miremos"
         r"|leamos|examinemos|analicemos|comencemos|empecemos|consultemos|listemos|exploremos|actualicemos"
-        r"|recorramos|sigamos|rastreemos|inspeccionemos|corrijamos|instalemos)(?!\w)|estoy (?:leyendo|revisando|verificando|comprobando|buscando|abriendo"
+        r"|añadamos|agreguemos|recorramos|sigamos|rastreemos|inspeccionemos|corrijamos|instalemos)(?!\w)|estoy (?:leyendo|revisando|verificando|comprobando|buscando|abriendo"
         r"|consultando|ejecutando|instalando|actualizando|creando|analizando|descargando)\b(?=.*(?:\bahora\b|…"
         r"|\.\.\.|:$)))"
     ),
     before=(
-        r"\b(?:eu|às|não|você|cada (?:noche|día|semana|mes|hora|mañana|vez|lunes)|tras (?:el|la|los|las)|después de(?:l| la| los| las)|próxim[oa]s?|normalmente|habitualmente|generalmente|siempre|nunca|jamás|rara vez|raramente|por lo general|a veces|en este paso|para cada|por cada|en cada|si|salvo|así lo har|excepto|con tu|con su|cuando|una vez|en cuanto|tan pronto|en caso"
+        r"\w\W+y (?:(?:ahora|luego|entonces),? )?$|\b(?:eu|às|não|você|cada (?:noche|día|semana|mes|hora|mañana|vez|lunes)|tras (?:el|la|los|las)|después de(?:l| la| los| las)|próxim[oa]s?|normalmente|habitualmente|generalmente|siempre|nunca|jamás|rara vez|raramente|por lo general|a veces|en este paso|para cada|por cada|en cada|si|salvo|así lo har|excepto|con tu|con su|cuando|una vez|en cuanto|tan pronto|en caso"
         r"|de ser necesario|si no|a menos|hasta|después de que|tras (?:tu|su)|con (?:tu|su) permiso|dime|díme"
         r"|d[ií]mel[oa]s?|damel[oa]s?|\w*[áéí]\w*me(?:l[oa]s?)?|danos|elige|escoge|selecciona|responde"
         r"|contesta|facilita|proporciona|basta"
@@ -134,7 +136,7 @@ PHRASES = Phrases(
     behind=(
         r"\b(?:(?<!verificar )(?<!comprobar )(?<!confirmar )(?<!verificaré )(?<!comprobaré )(?<!de )que (?:esto|eso|solo|el|la)"
         r"|cómo (?:va|sale|queda|resulta)\w*|qué (?:pasa|tal|puedo)|lo que puedo"
-        r"|a menudo|normalmente|habitualmente|raramente|rara vez|cualquier (?:error|problema|novedad|cambio)|de opinión|ser (?:claro|breve)|mañana|el (?:lunes|martes|miércoles|jueves|viernes"
+        r"|solo|únicamente|a menudo|normalmente|habitualmente|raramente|rara vez|cualquier (?:error|problema|novedad|cambio)|de opinión|ser (?:claro|breve)|mañana|el (?:lunes|martes|miércoles|jueves|viernes"
         r"|sábado|domingo)$|al final|finalmente|por último|después de (?:tu|su)|básico|(?<!y )luego|más tarde|más adelante"
         r"|en el futuro|siempre|cada (?:vez|commit|día|noche|semana)|cuando (?:me|tú|usted|lo|quieras|confirmes"
         r"|esté)|si (?:quieres|lo deseas|hace falta|es necesario|me|prefieres|te)|en cuanto|una vez(?! más)"
