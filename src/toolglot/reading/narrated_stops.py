@@ -81,7 +81,8 @@ _QUESTION_MARKS = ("?", "？", "؟")
 _HEADING = re.compile(
     r"(?![^:：]*(?:\b(?:next|now|first|then|step|on it|let's|let me|siguiente|paso|ahora|vamos|manos a|próximo|passo"
     r"|agora|mãos à"
-    r"|étape|suivante?|maintenant|m'en occupe|passons|c'est parti|allons-y|schritt|nun|jetzt|weiter|prossimo|ora|adesso|шаг|теперь"
+    r"|étape|suivante?|maintenant|m'en occupe|passons|c'est parti|allons-y|schritt|nun|jetzt|weiter|prossimo|ora"
+    r"|adesso|шаг|теперь"
     r"|далее|за дело"
     r"|langkah|sekarang|krok|teraz|adım|şimdi|bước|bây giờ|الخطوة|نبدا|الان|कदम|चरण|शुरू|अब|ধাপ|এখন|শুরু)(?!\w)"
     r"|下一步|接下来|现在|次|ステップ|第.步|다음|이제))[^:：]*(?::\s|：)\s*"
@@ -112,11 +113,14 @@ _PLAN = re.compile(
 """A heading of a plan. Its steps announce nothing."""
 
 _CITED = re.compile(
-    r"(?:\b(?:sentence|phrase|wording|greeting|caption|label|tweet|tuit|tuíte|твит|post|auto-?reply|автоответ|transcript|dialogue|satz|formulierung|frase|phrase"
-    r"|reply|message|draft|e-?mail|response|comment|translations?|translated|means|quote|(?<!gute )(?<!schlechte )nachricht|entwurf|antwort"
+    r"(?:\b(?:sentence|phrase|wording|greeting|caption|label|tweet|tuit|tuíte|твит|post|auto-?reply|автоответ"
+    r"|transcript|dialogue|satz|formulierung|frase|phrase"
+    r"|reply|message|draft|e-?mail|response|comment|translations?|translated|means|quote"
+    r"|(?<!gute )(?<!schlechte )nachricht|entwurf|antwort"
     r"|übersetzung|kommentar|mensaje|borrador|respuesta|traducción|mensagem|rascunho|resposta|tradução|brouillon"
     r"|réponse"
-    r"|traduction|сообщение|черновик|ответ|перевод|письмо)\b|消息|草稿|回复|翻译|译文|推文|自动回复|邮件|メッセージ|下書き|返信|翻訳|ツイート|英語では|日本語では"
+    r"|traduction|сообщение|черновик|ответ|перевод|письмо)\b|消息|草稿|回复|翻译|译文|推文|自动回复|邮件"
+    r"|メッセージ|下書き|返信|翻訳|ツイート|英語では|日本語では"
     r"|メール|رسالة|مسودة|تغريدة|رد الي"
     r"|ترجمة|संदेश|ट्वीट|मसौदा|अनुवाद|메시지|초안|답장|번역)[^\n:：]{0,40}[:：]\s*[^\s:：][^\n]*\Z"
     r"|^\W*(?:user|agent|assistant|support|bot|customer|model|human|operator|kunde|nutzer|usuario|usuário|client"

@@ -7,7 +7,8 @@ from msgspec import Struct
 TECHNICAL = (
     r"□|apis?|urls?|json|yaml|toml|xml|csv|sql|html|css|http|git|github|docker\w*|readme|logs?|commits?|branch(?:es)?"
     r"|tests?|scripts?|servers?|tokens?|endpoints?|schemas?|builds?|imports?|backups?|cache|cli|npm|pip|python|node"
-    r"|images?|registry|buckets?|pods?|tickets?|screenshots?|ind(?:ex|ices|exes)|workers?|deployments?|clusters?|queues?"
+    r"|images?|registry|buckets?|pods?|tickets?|screenshots?|ind(?:ex|ices|exes)|workers?|deployments?|clusters?"
+    r"|queues?"
     r"|cron\w*|daemons?|firewall|dns|proxy|plugins?|widgets?|dashboards?|releases?|tags?|diffs?|merges?|hash(?:es)?"
     r"|checksums?|benchmarks?|dumps?|snapshots?|templates?|workflows?|pipelines?|jobs?|webhooks?|ssh|sdk|vms?|pdfs?"
     r"|excel|crm|kubernetes|helm|terraform|jpe?g|png|heic|linter|parser|changelog|upstream|headers?|stash|main"
