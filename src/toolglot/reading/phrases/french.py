@@ -53,7 +53,7 @@ _SAYING_STEM = (
     r"|offr|suiv|rejet|limit|trait|interprét|appel|défin|confi|attach|conserv|maint|respect|permet|faudr|fau|abstien"
     r"|imagin|rép[eé]|retien|reten|racont|content|réjou|regrett|excus|pass|all|récap|transfèr|transmet|invit|avou"
     r"|surveill|veill|observ|encourag|vot|pari|engag|garant|assur|promet|reconn|chois|opt(?!im)|bas(?!c)"
-    r"|concentr|restrei|réveill|félicit|dout|signal|publi(?=erons)|mesur|évalu(?=e que)|estim|jug|constat|remarqu"
+    r"|concentr|restrei|réveill|félicit|dout|signal|publi(?=erons)|évalu(?=e que)|estim|jug|constat|remarqu"
     r"|aperç|devin|soupçon|maîtris|possèd|reçoi|recev|représent|confirm|affirm|déconseill|détest|ador|suspect"
     r"|salu|approuv|appréci|admir|crain|stock|conserv|apprend|progress|compren|respect|sommes|avons|pouvons"
     r"|devons|voulons)"
@@ -105,6 +105,8 @@ PHRASES = Phrases(
         rf"|à nouveau|encore une fois|tout de suite"
         rf"|pour (?:confirm|vérifi|voir|m'assur)))|je (?:commande|achète|double|entraîne|recompile|reconstruis"
         rf"|scanne|imprime) (?:l[ea]s?|l'|une?|□)"
+        rf"|je l(?:e |a |es |')(?!{_SAYING}\b|{_SAYING_STEM})\w{{3,}}(?:e|[^a]is)$|j'annule (?:ça|cela)"
+        rf"|je (?:scinde|divise|mesure|remplis|raccourcis) (?:l[ea]s?|l'|cela|ça|□)"
         rf"|je (?:me charge|m'occupe) (?:maintenant )?d(?:e |u |es |')(?!vous|la suite)"
         rf"|je (?:poursuis|continue|enchaîne|reprends) (?:maintenant )?(?:avec|par|sur) (?:l[ea]s?|l'|□)"
         rf"|je (?:termine|finis) (?:l[ea]s?) [^,;:]{{1,40}}? en \w+ant\b"
@@ -197,7 +199,8 @@ PHRASES = Phrases(
         rf"|(?!dis-|dites-|expli|raconte|décri)\w+-l(?:e|a|es)))(?!\w)"
     ),
     declining=(
-        r"^compare (?!l[ea]s?\b|l'|ce|une?\b|□)|\b(?:explique|expliquez|expliquer|décris|décrivez|résume|résumez"
+        r"^compare (?!l[ea]s?\b|l'|ce|une?\b|□)|\b(?:sans (?:aucun )?code|explique|expliquez|expliquer|décris"
+        r"|décrivez|résume|résumez"
         r"|(?:rédig|écri)\w*(?:-moi)? (?:un|une|le|la) (?:e-?mail|courriel|message|lettre|réponse|tweet|post"
         r"|note)\b|dis-moi|dites-moi|(?:écri|montre|racont|dis|dit)\w*(?:-moi)? (?:pourquoi"
         r"|comment|ce que|quel\w*)|plan|proposition|ne (?:change|modifie|touche|lance|fais|exécute)\w* (?:rien|pas)"

@@ -184,7 +184,8 @@ PHRASES = Phrases(
         rf"|(?!expli|diga|conte|descrev)\w+-(?:[oa]s?|l[oa]s?)))(?!\w)"
     ),
     declining=(
-        r"\b(?:explique|explica|explicar|descreva|resuma|resumir|me diga|diga|o que (?:acha|significa)|(?:redij"
+        r"\b(?:sem código|explique|explica|explicar|descreva|resuma|resumir|me diga|diga|o que (?:acha|significa)"
+        r"|(?:redij"
         r"|escrev)\w* (?:um|uma|o|a) (?:e-?mail|mensagem|carta|resposta|tuíte|post|nota)\b"
         r"|(?:escrev|cont|ensin|mostr)\w* (?:por que|como|o que|qual)|plano|proposta|não (?:mude|altere|mexa"
         r"|modifique|execute|faça|edite)|sem (?:mudar"

@@ -118,6 +118,9 @@ PHRASES = Phrases(
         rf"|la|los|las|un|una|est[ea]|tu|su)(?!\w)"
         rf"|(?:recompilo|arranco|duplico|entreno|pido|compro|encargo|rehago|reconstruyo|recargo|escaneo) (?:el|la"
         rf"|los|las|un|una|□|para|de nuevo|otra vez)(?!\w)"
+        rf"|l[oa]s? (?!{_SAYING}\b|siento|lamento|noto|apunto|anoto|dudo|temo|agradezco|repito|confirmo"
+        rf"|\w+[ai]do\b)\w{{3,}}o$|(?:revierto|deshago|acorto|divido|relleno|mido"
+        rf"|recalculo) (?:eso|esto|el|la|los|las|□)"
         rf"|paso (?:también |ahora )?(?:el|la|los|las) (?={_SOON}{_THING})"
         rf"|^(?:ahora )?(?!pens|esper|habl)\w{{3,}}ndo (?:el|la|los|las|un|una|□)(?=(?: [^ ,]+){{0,8}}"
         rf"(?: ahora(?: mismo)?(?:\.\.\.)?|\.\.\.)$)"
@@ -202,7 +205,7 @@ PHRASES = Phrases(
         rf"|(?!expl|dí|cuént|resúm|descr|aclár|enséñ|muéstr|pás|env|mánd)\w*[áéíóú]\w*l[oa]s?))(?!\w)"
     ),
     declining=(
-        r"\b(?:explica|explícame|explicar|describe|resume|resúmeme|dime|qué (?:opinas|significa)|(?:redact"
+        r"\b(?:sin código|explica|explícame|explicar|describe|resume|resúmeme|dime|qué (?:opinas|significa)|(?:redact"
         r"|escrib)\w*(?:me)? (?:un|una|el) (?:correo|mensaje|carta|respuesta|tuit|post|nota)\b"
         r"|(?:escrib|cuent|cuént|enseñ|enséñ|muestr|muéstr)\w* (?:por qué|cómo|qué|cuál)|plan|propuesta"
         r"|no (?:cambies|toques|modifiques|ejecutes|hagas|edites)|sin (?:cambiar"
