@@ -6,7 +6,8 @@ from toolglot.reading.phrases.record import TECHNICAL, Phrases
 
 _VERB = (
     r"(?:re-?)?(?:check|load|bring the|ask (?:the|our|□)|broaden|narrow|expand|refine|widen|limit the|bring up"
-    r"|pull up|spin up|tear down|boot|power|arm|record|capture|screenshot|take a screenshot|transcribe|translate"
+    r"|pull up|spin up|tear down|boot|warm up the|heat up the|power|arm|record|capture|screenshot"
+    r"|take a screenshot|transcribe|translate"
     r"|aggregate|join|dedupe|deduplicate|normali[sz]e|saniti[sz]e|encrypt|decrypt|authenticate|provision|mount"
     r"|unmount|tag|label|categori[sz]e|classify|flag|mute|snooze|forward the|reply to|invite|post the|post a"
     r"|comment out|uncomment|drop (?:the|those|these)|truncate|index|seed|mock|stub|instrument|wrap|inline|hoist"
@@ -67,7 +68,8 @@ _SAYING = (
     r"|accept|decline|refuse|reject|pass|skip|avoid|omit|ignore|call|name|refer|define|denote|cover|touch|dive"
     r"|unpack|break|spell|sum|wrap|paint|draw|contrast|quote|cite|paraphrase|interpret|help|assist|support|continue"
     r"|proceed|return|come|do|make|get|put|set|use|try|choose|pick|notify|inform|alert|ask|add|express|voice"
-    r"|talk|teach|list|leave|provide|state|correct|list|justify|argue|defend|frame|simplify|work|monitor|honou?r"
+    r"|talk|teach|list|leave|provide|state|correct|list|justify|argue|defend|frame|simplify|work|monitor|carry"
+    r"|match|honou?r"
     r"|cherish|catch|eat|drink|win|lose|fight|sing|dance|pray|marry|feel|hear|meet|live|die|become|reflect|mirror"
     r"|echo|bet|wish|hand"
     r"|transfer|escalate|forward|watch|wake"
@@ -136,7 +138,8 @@ PHRASES = Phrases(
         rf"(?:\.\.\.)?$)|(?:i'll|i will|i'm going to|let me) (?!{_SAYING}\b)[a-z-]{{3,}} (?:up |down |in "
         rf"|out )?(?:it|them)$"
         rf"|(?:i'll|i will|i'm going to) (?!{_SAYING}\b)[a-z-]{{3,}} (?:up |down |in |out |off |on )?(?:the|your"
-        rf"|this|these|those|both|each) [a-z]"
+        rf"|this|these|those|both|each)"
+        rf" (?={_SOON}{_THING})"
         rf"|let me list what(?:'s| is)\b|that's (?:where|what) i'll (?:look|check|start|do|try|fix)(?: next| now"
         rf"| first)?$"
         rf"|(?:let me|i'll) (?:{_ADVERB} )?(?:confirm|verify|check|test) (?:it |this |that )?by \w+ing\b"
@@ -170,7 +173,8 @@ PHRASES = Phrases(
         r"|leave|wait|show|log|put|get|take|enter)\b"
     ),
     behind=(
-        r"\b(?:add that|then$|(?:see|check) how (?:it|this|that|things) \w+$|see what (?:i|we) can do"
+        r"\b(?:add that|(?:next|following|later|last) (?:section|chapter|message|chat|reply|post)|then$|(?:see"
+        r"|check) how (?:it|this|that|things) \w+$|see what (?:i|we) can do"
         r"|every (?:morning|evening|monday)|often|usually|normally|typically|about (?:yourself|you)|correct myself"
         r"|your mind|later|tomorrow|tonight|next (?:time|week|month|monday|session)|in (?:the )?future|from now on"
         r"|going forward|always|every (?:time|day|night|week|month|hour|commit|run|change)|each time|whenever|soon"

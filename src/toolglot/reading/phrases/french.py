@@ -46,7 +46,7 @@ _SAYING = (
 )
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 _SAYING_STEM = (
-    r"(?:expli|résum|précis|montr|dir|dis|pens|croi|croy|ser|êtr|sau|savoir|compre|connaî|pou|vou|dev|attend|rest"
+    r"(?:abord|expli|résum|précis|montr|dir|dis|pens|croi|croy|ser|êtr|sau|savoir|compre|connaî|pou|vou|dev|attend|rest"
     r"|arrêt|décri|répond|espér|not|rappel|laiss|donn|prend|pren|remerci|gard|trouv|suppos|consid|préf|souhait|propos"
     r"|suggér|recommand|conseill|présent|détail|termin|concl|rev[ei]|aim|refus|accept|ten|tien|utilis|travaill|parl"
     r"|cit|au(?=ra)|avoir|évit|ignor|omett|aver|inform|notifi|aid|nomm|mentionn|soulign|illustr|partag|accompagn"
@@ -106,7 +106,8 @@ PHRASES = Phrases(
         rf"|pour (?:confirm|vérifi|voir|m'assur)))|je (?:commande|achète|double|entraîne|recompile|reconstruis"
         rf"|scanne|imprime) (?:l[ea]s?|l'|une?|□)"
         rf"|je l(?:e |a |es |')(?!{_SAYING}\b|{_SAYING_STEM})\w{{3,}}(?:e|[^a]is)$|j'annule (?:ça|cela)"
-        rf"|je (?:scinde|divise|mesure|remplis|raccourcis) (?:l[ea]s?|l'|cela|ça|□)"
+        rf"|j'en demande (?:donc )?une?|je mets (?:d'abord |maintenant )?(?:l[ea]s?|l') [^,;:]{{1,30}} à jour"
+        rf"|je vais associer |je (?:scinde|divise|mesure|remplis|raccourcis) (?:l[ea]s?|l'|cela|ça|□)"
         rf"|je (?:me charge|m'occupe) (?:maintenant )?d(?:e |u |es |')(?!vous|la suite)"
         rf"|je (?:poursuis|continue|enchaîne|reprends) (?:maintenant )?(?:avec|par|sur) (?:l[ea]s?|l'|□)"
         rf"|je (?:termine|finis) (?:l[ea]s?) [^,;:]{{1,40}}? en \w+ant\b"
@@ -159,7 +160,8 @@ PHRASES = Phrases(
         r"|ça|ce|le|la|les)"
         r"|comment (?:cela|ça) (?:se|va)\w*|ce que je peux|souvent"
         r"|d'habitude"
-        r"|généralement|habituellement|chaque matin|seulement|uniquement|d'avis|votre (?:avis|opinion"
+        r"|généralement|habituellement|chaque matin|seulement|uniquement|d'avis|section suivante|chapitre suivant"
+        r"|prochaine? (?:section|chapitre|message)|votre (?:avis|opinion"
         r"|point de vue)|être (?:clair|bref)|demain|(?<!de )(?<!du )(?<!pour )(?:lundi|mardi|mercredi|jeudi"
         r"|vendredi|samedi|dimanche)$|rarement|jamais|toute (?:erreur|anomalie)|moi-même|enfin|finalement"
         r"|après (?:votre|ta|ton|confirmation)|les bases|plus tard"

@@ -32,10 +32,11 @@ _PRESENT = (
     r"|entferne|lösche|leere|erstelle|ergänze|schreibe|erzeuge|generiere|implementiere|konfiguriere|aktiviere"
     r"|deaktiviere|sende|schicke|speichere|kopiere|verschiebe|verbinde|recherchiere|erkunde|analysiere|vergleiche"
     r"|zähle|berechne|extrahiere|filtere|konvertiere|buche|liste|hole|versuche|probiere|ermittle|beginne|verschaffe"
-    r"|werfe einen|mache mich|sehe (?:mir|nach|kurz|jetzt|zuerst|nun|das|die|den))"
+    r"|werfe einen|mache mich|sehe (?:mir|nach|kurz (?:nach|in)|(?:jetzt|zuerst|nun|das|die|den)(?=[^,;:]* (?:an"
+    r"|nach|durch|ein)(?!\w))))"
 )
 _SPLIT = (
-    r"(?:schließe|wandle|schlage|räume|rolle|hebe|pushe|checke|werte|gleiche|nehme|binde|schreibe|frage|führe"
+    r"(?:schließe|wandle|räume|rolle|hebe|pushe|checke|werte|gleiche|nehme|binde|schreibe|frage|führe"
     r"|passe|benenne|lege|füge|wende|richte|schalte|spiele|setze|rufe|trage|nehme"
     r"|fahre|lasse|schaue|schau|gucke|sehe|stelle|gehe|fange|lade|lese|logge|melde|probiere|drehe|mache)"
 )
@@ -109,6 +110,8 @@ PHRASES = Phrases(
         rf"|noch einmal|nochmals?|neu|jetzt|nun|sofort|zuerst"
         rf"|zur (?:bestätigung|kontrolle|sicherheit))(?!\w))|(?:ich ziehe|ziehe ich)(?=[^,;:]*\b(?:aus|heraus"
         rf"|runter|hoch)\b)"
+        rf"|(?<=also )(?!{_SAYING}\b)\w{{3,}}e ich(?!\w)|also fordere ich|ich bringe (?:zuerst |jetzt "
+        rf"|noch )?(?:die|den|das) [^,;:]{{1,30}} auf den neuesten stand|ich ordne [^,;:]{{1,50}} zu(?!\w)"
         rf"|ich (?:messe|teile|kürze|fülle|zerlege|miss) (?:das|die|den|es|□)|ich messe,|ich (?:bestelle|kaufe"
         rf"|trainiere|verdopple|halbiere|storniere|erstatte|scanne|drucke) (?:die|den|das"
         rf"|eine?n?|□)(?!\w)|lass(?:en sie)? mich (?:kurz |mal )?(?:sehen|schauen), (?:ob|wo|was|wie|wer)"
@@ -157,7 +160,8 @@ PHRASES = Phrases(
     behind=(
         r"\b(?:dass|daraus|oft|meist|meistens|normalerweise|üblicherweise|jeden morgen|wie es läuft|meine meinung"
         r"|(?<!für )(?<!von )am (?:mon|diens|donners|frei|sams|sonn)tag|am mittwoch|schließlich|zuletzt"
-        r"|am ende|niemals|selten|solange|ausschließlich|^ich gehe von|in der regel|(?:deine|ihre"
+        r"|am ende|niemals|selten|auf mich|(?:nächsten|folgenden) (?:abschnitt|kapitel|nachricht)|solange"
+        r"|ausschließlich|^ich gehe von|in der regel|(?:deine|ihre"
         r"|eure)[rn]? (?:meinung|ansicht|sicht)|^ich \w+e (?:sie|dich|euch) |mit dir|mit ihnen|ohne rückfrage"
         r"|code in|insgesamt|dir die|ihnen die|nach (?:deiner|ihrer|eurer)|grundlagen|grundsätzlich|morgen|später"
         r"|nachher|in zukunft|künftig"

@@ -47,7 +47,7 @@ _SAYING = (
 )
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 _SAYING_STEM = (
-    r"(?:hac|faz|cont(?!a el|a la)|cant|jug|jog|gan|viv|sonh|soñ|explic|resum|esclar|mostr|diz|dir|pens|ach|cre"
+    r"(?:abord|hac|faz|cont(?!a el|a la)|cant|jug|jog|gan|viv|sonh|soñ|explic|resum|esclar|mostr|diz|dir|pens|ach|cre"
     r"|ser|estar|sab|entend|conhec|pod|quer|dev|esper|fic|par(?=ar)"
     r"|descrev|respond|lembr|record|deix|dar|tom|agradec|supo|consider|prefer|desej|propo|suger|recomend"
     r"|recomiend|apresent|detalh"
@@ -101,9 +101,12 @@ PHRASES = Phrases(
         rf"|^(?!pens|esper|fal|aguard)\w{{3,}}ndo agora (?:[oa]s?|uma?|□)(?=[^,]*$)|(?:vou|irei) me aprofundar "
         rf"|vou desfazer "
         rf"|(?:vou|irei) (?:{_ADVERB} ){{0,2}}(?!{_SAYING_STEM})\w{{3,}}(?:ar|er|ir) (?:[oa]s?|uma?|est[ea]s?"
-        rf"|ess[ea]s?|seus?|suas?)(?!\w)"
+        rf"|ess[ea]s?|seus?"
+        rf"|suas?)(?={_SOON}{_THING})"
         rf"|(?:vou|irei) (?!{_SAYING_STEM})\w{{3,}}(?:ar|er|ir)\b(?=[^,;:]{{0,80}}? (?:agora|de novo|novamente"
         rf"|outra vez|para (?:confirm|verific|ver\b|garant|test)))"
+        rf"|(?<=então )vou (?!{_SAYING_STEM})\w{{3,}}(?:ar|er|ir)(?!\w)|vou (?:pedir|solicitar|associar"
+        rf"|atribuir) (?:[oa]s?|uma?)(?!\w)"
         rf"|é (?:lá|isso|aí) que vou \w+"
         rf"|mudando agora (?:para|pr[ao])(?!\w)"
         rf"|(?:começarei|iniciarei|vou (?:começar|iniciar)) (?!explic|resum|diz|escl)\w+ndo\b"

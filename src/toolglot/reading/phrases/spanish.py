@@ -46,7 +46,8 @@ _SAYING = (
 )
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 _SAYING_STEM = (
-    r"(?:hac|faz|cont(?!a el|a la)|cant|jug|jog|gan|viv|sonh|soñ|expli|resum|aclar|mostr|dec|dir|pens|cre(?=e)"
+    r"(?:abord|ech(?!ar un)|hac|faz|cont(?!a el|a la)|cant|jug|jog|gan|viv|sonh|soñ|expli|resum|aclar|mostr|dec"
+    r"|dir|pens|cre(?=e)"
     r"|ser|estar|sab|entend|conoc|pod|quer|deb|esper|qued|par(?=ar)"
     r"|describ|respond|record|dej|da[rn]|tom|agradec|supon|consider|prefer|dese|propo|suger|recomend|recomiend"
     r"|present|detall"
@@ -115,7 +116,11 @@ PHRASES = Phrases(
         rf"|de nuevo|enseguida|primero|para"
         rf" (?:confirm|verific|comprob|ver\b|asegur))(?!\w*mente))"
         rf"|(?:voy a|vamos a|déjame|déjeme|permítame) (?:{_ADVERB} )?(?!{_SAYING_STEM})\w{{3,}}(?:ar|er|ir) (?:el"
-        rf"|la|los|las|un|una|est[ea]|tu|su)(?!\w)"
+        rf"|la|los|las|un|una"
+        rf"|est[ea]|tu|su)(?={_SOON}{_THING})"
+        rf"|(?<=así que )(?!{_SAYING_STEM})\w{{3,}}ré(?!\w)|(?:pediré|solicitaré|encargaré|asociaré"
+        rf"|voy a (?:pedir|asociar|asignar|solicitar)) (?:el|la|los|las|un|una|uno)(?!\w)|quito (?:el|la|los"
+        rf"|las)(?!\w)"
         rf"|(?:recompilo|arranco|duplico|entreno|pido|compro|encargo|rehago|reconstruyo|recargo|escaneo) (?:el|la"
         rf"|los|las|un|una|□|para|de nuevo|otra vez)(?!\w)"
         rf"|l[oa]s? (?!{_SAYING}\b|siento|lamento|noto|apunto|anoto|dudo|temo|agradezco|repito|confirmo"
