@@ -3,8 +3,9 @@
 Strategy. A needless extra request costs more than a missed announcement, so every doubt means no. Only the last
 sentence of the last line counts. Code and quoted text are replaced by a placeholder first; an end inside code, a list,
 a block quote, a plan or a draft of a letter is no announcement. The sentence must hold a phrase of its language: an
-opening in the first person ("I'll now", "let me") and a verb of acting, at the beginning of a clause. Verbs of
-explaining, waiting or remembering are not listed. Words before the phrase (conditions, requests to the user) and behind
+opening in the first person ("I'll now", "let me") and a verb of acting, at the beginning of a clause: a listed verb, or
+any verb whose object is a thing that tools work on or that is done at once or again. Verbs of saying, thinking,
+waiting and watching are a closed class that is excluded. Words before the phrase (conditions, requests to the user) and behind
 it (promises for later, an explanation after a colon) can still refuse it, and so does a question to the user in the
 sentence before it. Whether the conversation wants action is decided in the same way, from the last message. Only the
 ends of long texts are read, so that the work is constant.
@@ -47,7 +48,7 @@ _STEPS = 2
 """How many announced steps before the last one make a plan."""
 
 _CODE = "□"
-"""Replaces code and quoted text. It is a symbol, so it ends no word and is stripped at the end of a sentence."""
+"""Replaces code and quoted text. It is a symbol, so it ends no word."""
 
 _FENCE = re.compile(r"^[ \t>]*(?:```+|~~~+)[ \t]*(\S*)", re.MULTILINE)
 _OPEN_FENCE = re.compile(r"\n[ \t]*(?:```+|~~~+)[ \t]*\w*\s*\Z")

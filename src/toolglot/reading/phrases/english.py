@@ -68,7 +68,8 @@ _SAYING = (
     r"|accept|decline|refuse|reject|pass|skip|avoid|omit|ignore|call|name|refer|define|denote|cover|touch|dive"
     r"|unpack|break|spell|sum|wrap|paint|draw|contrast|quote|cite|paraphrase|interpret|help|assist|support|continue"
     r"|proceed|return|come|do|make|get|put|set|use|try|choose|pick|notify|inform|alert|ask|add|express|voice"
-    r"|talk|teach|list|leave|provide|state|correct|list|justify|argue|defend|frame|simplify|work|monitor|carry"
+    r"|talk|teach|list|leave|provide|state|correct|list|justify|argue|defend|frame|simplify|work|monitor|defer"
+    r"|credit|congratulate|back|carry"
     r"|match|honou?r"
     r"|cherish|catch|eat|drink|win|lose|fight|sing|dance|pray|marry|feel|hear|meet|live|die|become|reflect|mirror"
     r"|echo|bet|wish|hand"
@@ -88,7 +89,8 @@ _THING = (
     rf"|forms?|lights?|web|websites?|sites?|reports?|spreadsheets?|meetings?|inbox|{TECHNICAL})(?!\w)"
 )
 """Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
-_SOON = r"[^,;:]{0,80}?(?<!\w)"
+_SOON = r" ?(?:(?!(?:in|on|of|about|with|for|from|to|at|by|as|if|you|that|whichever|whatever)\b)[^\s,;:]+ ){0,3}?(?<!\w)"
+"""What may stand between a verb and its object: no preposition, since a thing behind one is no object."""
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 PHRASES = Phrases(
     leads=(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import TECHNICAL, Phrases
 
 _INFINITIVE = (
-    r"(?:lire|couper|fermer|partager|joindre|formater|augmenter|diminuer|réduire|élargir|affiner|restreindre"
+    r"(?:lire|scinder|mesurer|mettre de côté|réempaqueter|téléverser|couper|fermer|partager|joindre|formater"
+    r"|augmenter|diminuer|réduire|élargir|affiner|restreindre"
     r"|inviter|demander à la base|traduire|transcrire|étiqueter|classer|archiver|répondre au|transférer|cloner"
     r"|synchroniser|compresser|décompresser|redimensionner|recalculer|refaire|préparer|compléter|verrouiller"
     r"|déverrouiller|évaluer|identifier|isoler|tracer|arrêter le|baisser|monter|programmer|brancher|intégrer"
@@ -68,7 +69,8 @@ _THING = (
     rf"|clés?|colonnes?|indentation|traces?|modifications?|corrections?|correctifs?|{TECHNICAL})(?!\w)"
 )
 """Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
-_SOON = r"[^,;:]{0,80}?(?<!\w)"
+_SOON = r" ?(?:(?!(?:dans|en|sur|avec|pour|par|à|au|aux|que|contre|si)\b)[^\s,;:]+ ){0,3}?(?<!\w)"
+"""What may stand between a verb and its object: no preposition, since a thing behind one is no object."""
 PHRASES = Phrases(
     leads=(
         r"(?:maintenant|d'abord|tout d'abord|ensuite|puis|alors|bon|bien|très bien|d'accord|ok|parfait|compris|et"
@@ -121,7 +123,8 @@ PHRASES = Phrases(
         rf"|création)(?!\w)"
         rf"|^\w+(?:tion|ment|age)s? (?:d(?:e |u |es |'|e la |e l')).{{1,60}} en cours(?:\.\.\.)?$"
         rf"|^(?:lecture|recherche|analyse|mise à jour) d(?:e |u |es |').{{1,60}} en cours(?:\.\.\.)?$"
-        rf"|(?:je dois|j'ai besoin d(?:e |')|il me faut) ?(?:d'abord )?{_INFINITIVE}(?={_SOON}(?:avant (?:de|d'"
+        rf"|(?:je dois|j'ai besoin d(?:e |')"
+        rf"|il me faut) ?(?:d'abord )?{_INFINITIVE}(?=[^,;:]{{0,80}}? (?:avant (?:de|d'"
         rf"|toute)|d'abord))"
         rf"|(?:je |j')(?:re|ré)(?:vérifie|essaie|teste|lance|lis|ouvre|exécute|compile|démarre|installe|génère)\b"
         rf"|je (?:vais (?:maintenant|tout de suite) (?:le|la|les) faire|(?:vais le faire|le fais"

@@ -57,7 +57,7 @@ _SAYING = (
     r"|biete|gratuliere|verspreche|garantiere|versichere|bestätige|betone|lebe|heiße|stamme|diene|sehe|muss|soll"
     r"|darf|dürfte|sollte|müsste|wollte|musste|konnte|hatte|machte|dachte|lege dir|warne|weise|rede|spreche|liefere"
     r"|gebe|zeige|bringe|erinnere|skizziere|schildere|wüsste|möge|nenne|fasse|bevorzuge|ziehe|rate|trete|folge"
-    r"|vermisse|teile (?:deine|ihre)|hänge dir|verdächtige|beherrsche|grüße|lobe|empfange|hasse|genieße|vergesse"
+    r"|vermisse|trage|teile (?:deine|ihre)|hänge dir|verdächtige|beherrsche|grüße|lobe|empfange|hasse|genieße|vergesse"
     r"|verliere"
     r"|scheitere|bewahre|schütze|befolge"
     r"|beachte|berücksichtige|pflege|meide|ermutige|beglückwünsche|stehe|hafte|erkenne|bewerte|achte|überwache"
@@ -80,7 +80,8 @@ _THING = (
     rf"|\w*flüge?|\w*werkzeug|\w*skripte?|{TECHNICAL})(?!\w)"
 )
 """Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
-_SOON = r"[^,;:]{0,80}?(?<!\w)"
+_SOON = r" ?(?:(?!(?:in|im|auf|an|am|mit|für|von|vom|zu|zum|zur|über|vor|bei|als|dass|nach|gegen|um|ob)\b)[^\s,;:]+ ){0,3}?(?<!\w)"
+"""What may stand between a verb and its object: no preposition, since a thing behind one is no object."""
 PHRASES = Phrases(
     leads=(
         r"(?:jetzt|nun|zuerst|zunächst|dann|danach|anschließend|als nächstes|als erstes|im nächsten schritt"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import TECHNICAL, Phrases
 
 _INFINITIVE = (
-    r"(?:ler|silenciar|fechar|pausar|compartilhar|anexar|formatar|regular|aumentar|diminuir|reduzir|ampliar|refinar"
+    r"(?:ler|dividir|organizar|medir|empacotar|reempacotar|recompilar|silenciar|fechar|pausar|compartilhar|anexar"
+    r"|formatar|regular|aumentar|diminuir|reduzir|ampliar|refinar"
     r"|restringir|convidar|perguntar ao|traduzir|transcrever|registrar|etiquetar|classificar|arquivar|responder ao"
     r"|encaminhar|clonar|sincronizar|comprimir|descompactar|redimensionar|recalcular|refazer|preparar|completar"
     r"|redigir|bloquear|desbloquear|estudar|avaliar|identificar|isolar|rastrear|conectar|integrar|entender"
@@ -71,7 +72,8 @@ _THING = (
     rf"|correç(?:ão|ões)|{TECHNICAL})(?!\w)"
 )
 """Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
-_SOON = r"[^,;:]{0,80}?(?<!\w)"
+_SOON = r" ?(?:(?!(?:em|no|na|nos|nas|sobre|com|por|pelo|pela|para|ao|que|se)\b)[^\s,;:]+ ){0,3}?(?<!\w)"
+"""What may stand between a verb and its object: no preposition, since a thing behind one is no object."""
 PHRASES = Phrases(
     leads=(
         r"(?:agora|primeiro|depois|então|em seguida|a seguir|ok|certo|bem|bom|claro|perfeito|entendido|e|mas"
@@ -98,7 +100,8 @@ PHRASES = Phrases(
         rf"|vou fazer)|farei isso)$"
         rf"|primeiro (?:eu )?{_PRESENT}(?!\w)|depois (?:eu )?{_PRESENT}(?!\w)(?={_SOON}{_THING})"
         rf"|vamos ver o que (?!acontece)\w+(?={_SOON}{_THING})"
-        rf"|^(?!pens|esper|fal|aguard)\w{{3,}}ndo agora (?:[oa]s?|uma?|□)(?=[^,]*$)|(?:vou|irei) me aprofundar "
+        rf"|^(?!pens|esper|fal|aguard|entendo|compreendo|aprendo|defendo)\w{{3,}}ndo agora (?:[oa]s?|uma?"
+        rf"|□)(?=[^,]*$)|(?:vou|irei) me aprofundar "
         rf"|vou desfazer "
         rf"|(?:vou|irei) (?:{_ADVERB} ){{0,2}}(?!{_SAYING_STEM})\w{{3,}}(?:ar|er|ir) (?:[oa]s?|uma?|est[ea]s?"
         rf"|ess[ea]s?|seus?"
@@ -113,9 +116,10 @@ PHRASES = Phrases(
         rf"|(?:agora|em seguida|primeiro),? (?!{_SAYING_STEM}|te|cont|ve|faz|va)\w{{3,}}mos (?:[oa]s?|uma?"
         rf"|est[ea]|□)(?!\w)"
         rf"|(?:o próximo passo|a próxima coisa) (?:que (?:farei|vou fazer) )?(?:é|será) {_INFINITIVE}(?!\w)"
-        rf"|^(?:agora )?(?!pens|esper|fal|aguard)\w{{3,}}ndo (?:[oa]s?|uma?|□)(?=(?: [^ ,]+){{0,8}}"
+        rf"|^(?:agora )?(?!pens|esper|fal|aguard|entendo|compreendo|aprendo|defendo)\w{{3,}}ndo (?:[oa]s?|uma?"
+        rf"|□)(?=(?: [^ ,]+){{0,8}}"
         rf"(?: agora(?: mesmo)?(?:\.\.\.)?|\.\.\.)$)"
-        rf"|(?:preciso|devo|tenho que|tenho de) {_VERB}(?={_SOON}antes de (?!que)\w+)"
+        rf"|(?:preciso|devo|tenho que|tenho de) {_VERB}(?=[^,;:]{{0,80}}? antes de (?!que)\w+)"
         rf"|um (?:momento|segundo|instante)(?:,? por favor)?, estou (?!pensando|aguardando|esperando)\w+ndo(?!\w)"
         rf"|(?:vou fazê-lo|vou fazer isso|faço isso|farei isso|faço-o) (?:agora(?: mesmo)?|já"
         rf"|imediatamente)(?!\w)"

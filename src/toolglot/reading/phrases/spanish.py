@@ -5,7 +5,8 @@ from __future__ import annotations
 from toolglot.reading.phrases.record import TECHNICAL, Phrases
 
 _INFINITIVE = (
-    r"(?:leer|silenciar|cerrar|bloquear|pausar|compartir|adjuntar|formatear|detener (?:el|la|los)|parar el|regular"
+    r"(?:leer|dividir|profundizar|sacar|medir|empaquetar|silenciar|cerrar|bloquear|pausar|compartir|adjuntar"
+    r"|formatear|detener (?:el|la|los)|parar el|regular"
     r"|atenuar|bajar|ampliar|acotar|refinar|invitar|preguntar a|traducir|transcribir|registrar|etiquetar|clasificar"
     r"|archivar|responder al|reenviar|clonar|sincronizar|comprimir|descomprimir|redimensionar|recalcular|rehacer"
     r"|preparar|terminar de|completar (?:el|la)|redactar|subir|desbloquear|bloquear|bajar|estudiar|evaluar"
@@ -39,7 +40,8 @@ _ADVERB = (
     r"|comenzar a|empezar a|intentar|tratar de|pasar a|volver a)"
 )
 _SAYING = (
-    r"(?:explico|resumo|aclaro|muestro|digo|pienso|creo|soy|estoy|sé|entiendo|comprendo|veo|conozco|puedo|quiero"
+    r"(?:entiendo|explico|resumo|aclaro|muestro|digo|pienso|creo|soy|estoy|sé|entiendo|comprendo|veo|conozco"
+    r"|puedo|quiero"
     r"|debo|voy|espero|quedo|paro|describo|respondo|recuerdo|dejo|doy|tomo|agradezco|encuentro|supongo|considero"
     r"|prefiero|deseo|propongo|sugiero|recomiendo|presento|detallo|termino|paso|vuelvo|tengo|necesito|hago|uso"
     r"|utilizo|trabajo|hablo|como|solo|cuento|acepto)"
@@ -72,7 +74,8 @@ _THING = (
     rf"|{TECHNICAL})(?!\w)"
 )
 """Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
-_SOON = r"[^,;:]{0,80}?(?<!\w)"
+_SOON = r" ?(?:(?!(?:en|sobre|con|por|para|a|al|que|si)\b)[^\s,;:]+ ){0,3}?(?<!\w)"
+"""What may stand between a verb and its object: no preposition, since a thing behind one is no object."""
 PHRASES = Phrases(
     leads=(
         r"(?:ahora|primero|luego|entonces|a continuación|después|ok|vale|bien|bueno|claro|perfecto|entendido|y|pero"
@@ -110,7 +113,8 @@ PHRASES = Phrases(
         rf"|(?:se )?(?:lo|la|los|las) (?:preguntaré|pediré) (?:al|a la) (?={_SOON}{_THING}|clúster|sistema|api)"
         rf"|(?!{_SAYING_STEM}|sup|hag|di)\w{{3,}}[ae]mos ahora (?={_SOON}{_THING})"
         rf"|lo (?:siguiente|próximo|primero) (?:que (?:haré|voy a hacer) |)(?:es|será) {_INFINITIVE}(?!\w)"
-        rf"|^(?!pens|esper|habl)\w{{3,}}ndo ahora (?:el|la|los|las|un|una|□)(?=[^,]*$)|(?:dame"
+        rf"|^(?!pens|esper|habl|entie|comprendo|aprendo|defie)\w{{3,}}ndo ahora (?:el|la|los|las|un|una"
+        rf"|□)(?=[^,]*$)|(?:dame"
         rf"|deme) un (?:momento|segundo|minuto) y \w+o\b"
         rf"|(?:(?:lo|la|los|las|ahí|allí) )?(?!{_SAYING_STEM})\w{{3,}}ré\b(?=[^,;:]{{0,80}}? (?:ahora|otra vez"
         rf"|de nuevo|enseguida|primero|para"
@@ -127,9 +131,10 @@ PHRASES = Phrases(
         rf"|\w+[ai]do\b)\w{{3,}}o$|(?:revierto|deshago|acorto|divido|relleno|mido"
         rf"|recalculo) (?:eso|esto|el|la|los|las|□)"
         rf"|paso (?:también |ahora )?(?:el|la|los|las) (?={_SOON}{_THING})"
-        rf"|^(?:ahora )?(?!pens|esper|habl)\w{{3,}}ndo (?:el|la|los|las|un|una|□)(?=(?: [^ ,]+){{0,8}}"
+        rf"|^(?:ahora )?(?!pens|esper|habl|entie|comprendo|aprendo|defie)\w{{3,}}ndo (?:el|la|los|las|un|una"
+        rf"|□)(?=(?: [^ ,]+){{0,8}}"
         rf"(?: ahora(?: mismo)?(?:\.\.\.)?|\.\.\.)$)"
-        rf"|(?:necesito|debo|tengo que) {_INFINITIVE}(?={_SOON}antes de (?!que)\w+)"
+        rf"|(?:necesito|debo|tengo que) {_INFINITIVE}(?=[^,;:]{{0,80}}? antes de (?!que)\w+)"
         rf"|un (?:momento|segundo|instante)(?:,? por favor)?, estoy (?!pensando|esperando)\w+ndo(?!\w)"
         rf"|(?:lo hago|voy a hacerlo|lo haré|lo voy a hacer) (?:ahora(?: mismo)?|ya mismo|enseguida"
         rf"|de inmediato)(?!\w)"
