@@ -1,14 +1,14 @@
 """Detects narrated stops: answers that end by announcing an action of the model's own, without making the call.
 
 Strategy. A needless extra request costs more than a missed announcement, so every doubt means no. Only the last
-sentence of the last line counts. Code and quoted text are replaced by a placeholder first; an end inside code, a list,
-a block quote, a plan or a draft of a letter is no announcement. The sentence must hold a phrase of its language: an
-opening in the first person ("I'll now", "let me") and a verb of acting, at the beginning of a clause: a listed verb, or
-any verb whose object is a thing that tools work on or that is done at once or again. Verbs of saying, thinking,
-waiting and watching are a closed class that is excluded. Words before the phrase (conditions, requests to the user) and behind
-it (promises for later, an explanation after a colon) can still refuse it, and so does a question to the user in the
-sentence before it. Whether the conversation wants action is decided in the same way, from the last message. Only the
-ends of long texts are read, so that the work is constant.
+sentence of the last line counts. Code and quoted text are replaced by a placeholder first; an end inside code, a
+list, a block quote, a plan or a draft of a letter is no announcement. The sentence must hold a phrase of its
+language: an opening in the first person ("I'll now", "let me") and a verb of acting, at the beginning of a clause: a
+listed verb, or any verb whose object is a thing that tools work on or that is done at once or again. Verbs of saying,
+thinking, waiting and watching are a closed class that is excluded. Words before the phrase (conditions, requests to
+the user) and behind it (promises for later, an explanation after a colon) can still refuse it, and so does a question
+to the user in the sentence before it. Whether the conversation wants action is decided in the same way, from the last
+message. Only the ends of long texts are read, so that the work is constant.
 """
 
 from __future__ import annotations

@@ -89,7 +89,10 @@ _THING = (
     rf"|forms?|lights?|web|websites?|sites?|reports?|spreadsheets?|meetings?|inbox|{TECHNICAL})(?!\w)"
 )
 """Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
-_SOON = r" ?(?:(?!(?:in|on|of|about|with|for|from|to|at|by|as|if|you|that|whichever|whatever)\b)[^\s,;:]+ ){0,3}?(?<!\w)"
+_SOON = (
+    r" ?(?:(?!(?:in|on|of|about|with|for"
+    r"|from|to|at|by|as|if|you|that|whichever|whatever)\b)[^\s,;:]+ ){0,3}?(?<!\w)"
+)
 """What may stand between a verb and its object: no preposition, since a thing behind one is no object."""
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 PHRASES = Phrases(

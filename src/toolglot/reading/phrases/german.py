@@ -80,7 +80,10 @@ _THING = (
     rf"|\w*flüge?|\w*werkzeug|\w*skripte?|{TECHNICAL})(?!\w)"
 )
 """Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
-_SOON = r" ?(?:(?!(?:in|im|auf|an|am|mit|für|von|vom|zu|zum|zur|über|vor|bei|als|dass|nach|gegen|um|ob)\b)[^\s,;:]+ ){0,3}?(?<!\w)"
+_SOON = (
+    r" ?(?:(?!(?:in|im|auf|an|am|mit|für|von|vom"
+    r"|zu|zum|zur|über|vor|bei|als|dass|nach|gegen|um|ob)\b)[^\s,;:]+ ){0,3}?(?<!\w)"
+)
 """What may stand between a verb and its object: no preposition, since a thing behind one is no object."""
 PHRASES = Phrases(
     leads=(
