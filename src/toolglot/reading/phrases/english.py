@@ -72,7 +72,7 @@ _SAYING = (
     r"|credit|congratulate|back|carry"
     r"|match|honou?r"
     r"|cherish|catch|eat|drink|win|lose|fight|sing|dance|pray|marry|feel|hear|meet|live|die|become|reflect|mirror"
-    r"|echo|bet|wish|hand"
+    r"|echo|bet|hand"
     r"|transfer|escalate|forward|watch|wake"
     r"|track|follow|ship|await|cheer|root|vote|own|trust|doubt|rely|depend|base|focus|limit|restrict|confine|preserve"
     r"|retain|maintain|ensure|guarantee|promise|commit to|stand|sit|rest|sleep|happily|gladly|probably|likely|maybe"
