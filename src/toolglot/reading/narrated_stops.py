@@ -1,13 +1,14 @@
 """Detects narrated stops: answers that end by announcing an action of the model's own, without making the call.
 
 Strategy. A needless extra request costs more than a missed announcement, so every doubt means no. Only the last
-sentence of the last line counts. Code and quoted text are replaced by a placeholder first; an end inside code, a list,
-a block quote, a plan or a draft of a letter is no announcement. The sentence must hold a phrase of its language: an
-opening in the first person ("I'll now", "let me") and a verb of acting, at the beginning of a clause. Verbs of
-explaining, waiting or remembering are not listed. Words before the phrase (conditions, requests to the user) and behind
-it (promises for later, an explanation after a colon) can still refuse it, and so does a question to the user in the
-sentence before it. Whether the conversation wants action is decided in the same way, from the last message. Only the
-ends of long texts are read, so that the work is constant.
+sentence of the last line counts. Code and quoted text are replaced by a placeholder first; an end inside code, a
+list, a block quote, a plan or a draft of a letter is no announcement. The sentence must hold a phrase of its
+language: an opening in the first person ("I'll now", "let me") and a verb of acting, at the beginning of a clause: a
+listed verb, or any verb whose object is a thing that tools work on or that is done at once or again. Verbs of saying,
+thinking, waiting and watching are a closed class that is excluded. Words before the phrase (conditions, requests to
+the user) and behind it (promises for later, an explanation after a colon) can still refuse it, and so does a question
+to the user in the sentence before it. Whether the conversation wants action is decided in the same way, from the last
+message. Only the ends of long texts are read, so that the work is constant.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _STEPS = 2
 """How many announced steps before the last one make a plan."""
 
 _CODE = "□"
-"""Replaces code and quoted text. It is a symbol, so it ends no word and is stripped at the end of a sentence."""
+"""Replaces code and quoted text. It is a symbol, so it ends no word."""
 
 _FENCE = re.compile(r"^[ \t>]*(?:```+|~~~+)[ \t]*(\S*)", re.MULTILINE)
 _OPEN_FENCE = re.compile(r"\n[ \t]*(?:```+|~~~+)[ \t]*\w*\s*\Z")
@@ -70,19 +71,22 @@ _OTHER_FULL_STOPS = re.compile("[。！？।؟]")
 """Signs that may end a sentence without a space behind them."""
 _CLAUSE_SIGNS = ",;:،؛，；：–—(-"
 """Signs behind which a clause may begin."""
-_EXPLAINED = re.compile(r"(?::\s|：)\s*\w")
+_EXPLAINED = re.compile(r"(?<!\d)(?::\s|：)\s*\w")
 """Text behind a colon: what was announced has been written."""
+_NAMED = re.compile(rf"\s*[:：]\s*{_CODE}\W*\Z")
+"""Code behind a colon at the end, which names what the sentence is about."""
 _QUESTION = re.compile(r"[?？؟]")
 _GOES_ON = re.compile(r"…|\.\.\.|[:：]")
 """Marks behind a sentence that goes on. The phrases know them as three dots."""
 _QUESTION_MARKS = ("?", "？", "؟")
 _HEADING = re.compile(
-    r"(?![^:：]*(?:\b(?:next|now|first|then|step|on it|let's|let me|siguiente|paso|ahora|manos a|próximo|passo"
+    r"(?![^:：]*(?:\b(?:next|now|first|then|step|on it|let's|let me|siguiente|paso|ahora|vamos|manos a|próximo|passo"
     r"|agora|mãos à"
-    r"|étape|suivante?|maintenant|m'en occupe|passons|schritt|nun|jetzt|weiter|prossimo|ora|adesso|шаг|теперь"
+    r"|étape|suivante?|maintenant|m'en occupe|passons|c'est parti|allons-y|schritt|nun|jetzt|weiter|prossimo|ora"
+    r"|adesso|шаг|теперь"
     r"|далее|за дело"
-    r"|langkah|sekarang|krok|teraz|adım|şimdi|bước|bây giờ|الخطوة|نبدا|الان|कदम|शुरू|अब|ধাপ|এখন|শুরু)(?!\w)"
-    r"|下一步|接下来|现在|次|다음|이제))[^:：]*[:：]\s"
+    r"|langkah|sekarang|krok|teraz|adım|şimdi|bước|bây giờ|الخطوة|نبدا|الان|कदम|चरण|शुरू|अब|ধাপ|এখন|শুরু)(?!\w)"
+    r"|下一步|接下来|现在|次|ステップ|第.步|다음|이제))[^:：]*(?::\s|：)\s*"
 )
 """Words before a colon that do not lead to the next step, as a label, a title or a name in a dialogue."""
 _WHY = re.compile(
@@ -104,19 +108,22 @@ _DRAFT = re.compile(
 _PLAN = re.compile(
     r"(?:\b(?:plans?|roadmap|proposal|approach(?: it| this)?|next steps|action items|schritte|vorgehen|vorschlag"
     r"|prochaines étapes|próximos pasos|próximos passos|plano|план|следующие шаги)\b"
-    r"|计划|步骤|方案|手順|計画|ステップ|進め方|خطة|خطتي|الخطوات|योजना|चरण|계획|단계)"
+    r"|计划|步骤|方案|手順|計画|ステップ(?!\s?\d)|進め方|خطة|خطتي|الخطوات|योजना|चरण(?!\s?\d)|계획|단계(?!\s?\d))"
     r"(?:[^\n.!?。]{0,40}[:：]\s|[ \t]*\n)"
 )
 """A heading of a plan. Its steps announce nothing."""
 
 _CITED = re.compile(
-    r"(?:\b(?:sentence|phrase|wording|greeting|caption|label|tweet|transcript|dialogue|satz|formulierung|frase|phrase"
-    r"|reply|message|draft|e-?mail|response|comment|translations?|translated|means|quote|nachricht|entwurf|antwort"
+    r"(?:\b(?:sentence|phrase|wording|greeting|caption|label|tweet|tuit|tuíte|твит|post|auto-?reply|автоответ"
+    r"|transcript|dialogue|satz|formulierung|frase|phrase"
+    r"|reply|message|draft|e-?mail|response|comment|translations?|translated|means|quote"
+    r"|(?<!gute )(?<!schlechte )nachricht|entwurf|antwort"
     r"|übersetzung|kommentar|mensaje|borrador|respuesta|traducción|mensagem|rascunho|resposta|tradução|brouillon"
     r"|réponse"
-    r"|traduction|сообщение|черновик|ответ|перевод|письмо)\b|消息|草稿|回复|翻译|邮件|メッセージ|下書き|返信|翻訳"
-    r"|メール|رسالة|مسودة"
-    r"|ترجمة|संदेश|मसौदा|अनुवाद|메시지|초안|답장|번역)[^\n:：]{0,40}[:：]\s*[^\s:：][^\n]*\Z"
+    r"|traduction|сообщение|черновик|ответ|перевод|письмо)\b|消息|草稿|回复|翻译|译文|推文|自动回复|邮件"
+    r"|メッセージ|下書き|返信|翻訳|ツイート|英語では|日本語では"
+    r"|メール|رسالة|مسودة|تغريدة|رد الي"
+    r"|ترجمة|संदेश|ट्वीट|मसौदा|अनुवाद|메시지|초안|답장|번역)[^\n:：]{0,40}[:：]\s*[^\s:：][^\n]*\Z"
     r"|^\W*(?:user|agent|assistant|support|bot|customer|model|human|operator|kunde|nutzer|usuario|usuário|client"
     r"|пользователь|用户|助手|客服|ユーザー)[:：][^\n]*\Z"
     r"|(?:\b(?:(?:is|are|was)(?: now)?|says|reads|lautet|ist|heißt|sagt|est|dit|es|dice|é|diz|è|гласит"
@@ -133,7 +140,7 @@ _ADDED = re.compile(
 )
 """What clients add to a message, and code."""
 _REQUEST = re.compile(r"[^.!?…。！？।؟\n]+(?:\.(?=\w)[^.!?…。！？।؟\n]+)*[?？؟]?")
-_CLAUSE_END = re.compile(r"[,;:，；：،؛、]\s*|\s(?:and|then|und|dann|y|e|et|puis|и|ثم)\s")
+_CLAUSE_END = re.compile(r"[,;:，；：،؛、]\s*|\s(?:and|then|und|dann|y|e|et|puis|и|ثم)\s|\s(?=و\w)")
 
 _DROPPED = dict.fromkeys([*range(0x064B, 0x0653), 0x0307, 0x0640, 0x093C, 0x200B, 0x200C, 0x200D, 0xFE0F])
 """Marks that writers leave out or add: Arabic vowels, dots of Turkish and Hindi letters, invisible characters."""
@@ -201,8 +208,11 @@ class _Language:
         if sentence.endswith(_QUESTION_MARKS) and self.polite.search(sentence) is None:
             return False
         words = sentence.rstrip(f" {''.join(_QUESTION_MARKS)}")
-        clauses = (words, *_CLAUSE_END.split(words))
-        return any(map(self.asking.match, clauses)) and self.declining.search(words) is None
+        if self.declining.search(words) is not None:
+            return False
+        if (found := self.questioning.search(words)) is not None:
+            words = words[: found.start()]
+        return any(map(self.asking.match, (words, *_CLAUSE_END.split(words))))
 
 
 def _fold(text: str) -> str:
@@ -299,7 +309,7 @@ def _find_last_sentences(plain: str) -> tuple[str, list[str]]:
     sentences = ends.split(plain)
     languages = _find_languages(plain)
     while sentences:
-        words, marks = _split_marks(sentences.pop())
+        words, marks = _split_marks(_NAMED.sub(":", sentences.pop()))
         if _QUESTION.search(marks) is not None:
             break
         if words and not any([language.waiting.fullmatch(words) for language in languages]):
@@ -336,7 +346,7 @@ def _ends_in_code(tail: str, complete: bool) -> bool:
 def _split_marks(sentence: str) -> tuple[str, str]:
     """A sentence without punctuation, symbols and white space around it, and what stood behind it."""
     end = len(sentence)
-    while end and unicodedata.category(sentence[end - 1])[0] in "PSZC":
+    while end and unicodedata.category(sentence[end - 1])[0] in "PSZC" and sentence[end - 1] != _CODE:
         end -= 1
     return sentence[:end].lstrip(f" \t-–—>#(.,:;!¡¿…{_CODE}"), sentence[end:]
 

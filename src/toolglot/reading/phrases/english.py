@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from toolglot.reading.phrases.record import Phrases
+from toolglot.reading.phrases.record import TECHNICAL, Phrases
 
 _VERB = (
     r"(?:re-?)?(?:check|load|bring the|ask (?:the|our|□)|broaden|narrow|expand|refine|widen|limit the|bring up"
-    r"|pull up|spin up|tear down|boot|power|arm|record|capture|screenshot|take a screenshot|transcribe|translate"
+    r"|pull up|spin up|tear down|boot|warm up the|heat up the|power|arm|record|capture|screenshot"
+    r"|take a screenshot|transcribe|translate"
     r"|aggregate|join|dedupe|deduplicate|normali[sz]e|saniti[sz]e|encrypt|decrypt|authenticate|provision|mount"
     r"|unmount|tag|label|categori[sz]e|classify|flag|mute|snooze|forward the|reply to|invite|post the|post a"
     r"|comment out|uncomment|drop (?:the|those|these)|truncate|index|seed|mock|stub|instrument|wrap|inline|hoist"
     r"|extract|strip|trim"
     r"|pad|resize|crop|rotate|zip|compress|archive|sync|synchroni[sz]e|clone|fork|check out|cherry-pick|squash|tail"
-    r"|cat|touch|curl|hit|request|crawl|scrape|iterate|loop|recalculate|recompute|rerun|re-run|retry|redo|undo"
+    r"|cat|touch|curl|hit|request|crawl|scrape|iterate over|loop|recalculate|recompute|rerun|re-run|retry|redo|undo"
     r"|experiment|simulate|sketch the|design the|prepare|finali[sz]e|complete the|finish the|redeploy|rebuild"
     r"|reinstall|relaunch|reopen|reread|research|study|survey|sample|peruse|skim|view|watch the|observe|consult"
     r"|assess|evaluate|identify|isolate|bisect|narrow down|rule out|double-? ?check|cross-?check|understand|collect"
-    r"|gather|group|walk through the|step through|go through (?:the|them|each|all)|track down|hunt down|bump|tweak"
+    r"|gather|group|walk through the|step through|walk the|go through (?:the|them|each|all)|track down|hunt down"
+    r"|bump|tweak"
     r"|tidy|migrate|optimi[sz]e|simplify|split|swap|attach|print|dump|log (?:in|into)|sign in|reconfigure"
     r"|initiali[sz]e|scaffold|populate|fill (?:in|out)|submit|publish|archive|assign|resolve|address the"
     r"|handle (?:the|this|that) |tackle|peek|press|back up|restore|unpack|unzip|decode|render|plot|benchmark"
@@ -49,7 +51,7 @@ _DOING = (
     r"|generating|implementing|applying|setting|configuring|turning|switching|sending|saving|copying|moving|merging"
     r"|committing|reverting|connecting|navigating|browsing|investigating|exploring|analy[sz]ing|debugging|comparing"
     r"|counting|calculating|parsing|extracting|converting|looking|listing|getting|digging|scheduling|booking|trying"
-    r"|loading)"
+    r"|continuing|loading|committing|drafting|tracing|inspecting|refactoring|checking out|pinging|validating|gathering)"
 )
 _ADVERB = (
     r"(?:now|first|next|then|also|just|quickly|simply|actually|immediately|briefly|carefully|start (?:off )?by"
@@ -66,8 +68,32 @@ _SAYING = (
     r"|accept|decline|refuse|reject|pass|skip|avoid|omit|ignore|call|name|refer|define|denote|cover|touch|dive"
     r"|unpack|break|spell|sum|wrap|paint|draw|contrast|quote|cite|paraphrase|interpret|help|assist|support|continue"
     r"|proceed|return|come|do|make|get|put|set|use|try|choose|pick|notify|inform|alert|ask|add|express|voice"
-    r"|talk|teach|list|leave|provide|state|correct|list|justify|argue|defend|frame|simplify|work)"
+    r"|talk|teach|list|leave|provide|state|correct|list|justify|argue|defend|frame|simplify|work|monitor|defer"
+    r"|credit|congratulate|back|carry"
+    r"|match|honou?r"
+    r"|cherish|catch|eat|drink|win|lose|fight|sing|dance|pray|marry|feel|hear|meet|live|die|become|reflect|mirror"
+    r"|echo|bet|hand"
+    r"|transfer|escalate|forward|watch|wake"
+    r"|track|follow|ship|await|cheer|root|vote|own|trust|doubt|rely|depend|base|focus|limit|restrict|confine|preserve"
+    r"|retain|maintain|ensure|guarantee|promise|commit to|stand|sit|rest|sleep|happily|gladly|probably|likely|maybe"
+    r"|never|not|always|only|no|rather|still be|love|miss|enjoy|hate|learn|adapt|adjust my|improve my|strive|aim"
+    r"|attempt to be|report back|check back|circle|ping you|update you|message you|tell|let|also be|then be)"
 )
+_THING = (
+    r"(?:files?|code|folders?|director(?:y|ies)|databases?|tables?|functions?|class(?:es)?|modules?|packages?"
+    r"|dependenc(?:y|ies)|config\w*|settings?|pages?|requests?|quer(?:y|ies)|errors?|commands?|variables?|routes?"
+    r"|paths?|docs|documentation|calendar|invoices?|orders?|accounts?|data|images?|containers?|ports?|process(?:es)?"
+    r"|versions?|lines?|projects?|repositor(?:y|ies)|migrations?|permissions?|lockfile|timeouts?|jobs?|clusters?"
+    rf"|changes?|edits?|sections?|parts?|hypothesis|assumptions?|forecast|responses?|outputs?|results?|counters?"
+    rf"|traces?|tools?|terminal|browser|rows?|columns?|keys?|packages?|services?|systems?|schema|patch|buttons?"
+    rf"|forms?|lights?|web|websites?|sites?|reports?|spreadsheets?|meetings?|inbox|{TECHNICAL})(?!\w)"
+)
+"""Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
+_SOON = (
+    r" ?(?:(?!(?:in|on|of|about|with|for"
+    r"|from|to|at|by|as|if|you|that|whichever|whatever)\b)[^\s,;:]+ ){0,3}?(?<!\w)"
+)
+"""What may stand between a verb and its object: no preposition, since a thing behind one is no object."""
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 PHRASES = Phrases(
     leads=(
@@ -77,7 +103,8 @@ PHRASES = Phrases(
     ),
     joins=r"so|so that|and|but|then|therefore|thus|hence|step \d+|step",
     announcing=(
-        rf"(?:doing (?:that|this|it|so) (?:right )?now(?!\w)|let me do (?:that|this|it|so)(?!\w)"
+        rf"(?:doing (?:that|this|it|so) (?:right )?now(?!\w)|i'll do (?:that|this|so)$|^{_DOING} (?:if"
+        rf"|whether) [^,]{{1,80}}(?: first| now|\.\.\.)$|let me do (?:that|this|it|so)(?!\w)"
         rf"|(?:it's )?time to {_VERB}(?!\w)(?!.*\b(?:you|your|is|was|are|takes?|will)\b)|(?:proceeding"
         rf"|moving on) to (?:the|this|a|□|{_VERB})(?=[^,]*$)(?!\w)"
         rf"|(?:(?:one|a|just a|give me a) (?:moment|second|sec|minute)(?: please)?,? while i|give me a (?:moment"
@@ -86,7 +113,7 @@ PHRASES = Phrases(
         rf"|(?:hold on|hang on|stand by|bear with me|please wait|wait) while i {_VERB}(?!\w)|i now (?:need"
         rf"|have) to {_VERB}(?!\w)"
         rf"|(?:let me|allow me to) (?:(?:now|first|also|just|quickly"
-        rf"|then) ){{0,2}}(?!{_SAYING}\b)[a-z-]{{3,}} (?:(?:up|down|in|out|into|on|over) )?(?:the|this|that|these"
+        rf"|then) ){{0,2}}(?!{_SAYING}\b)[a-z-]{{3,}} (?:(?:up|down|in|out|into|on|over) ){{0,2}}(?:the|this|that|these"
         rf"|those|it|them|a|an|all|each|both|its|□)(?!\w)"
         rf"|(?:i'll|i will|i'm going to|i am going to) (?:now|next|first) (?!{_SAYING}\b)[a-z-]{{3,}} (?:(?:up|down"
         rf"|in|out|into|on|over) )?(?:the|this|that|these|those|it|them|a|an|all|each|both|its|□)(?!\w)"
@@ -106,22 +133,53 @@ PHRASES = Phrases(
         rf"|(?:\.\.\.|…|:)$))"
         rf"|(?:now |currently )?{_DOING}\b(?! (?:is|are|was|were|will|can|would|should|has"
         rf"|this is))(?=(?: [^ ,]+){{0,6}} (?:now|right away)(?:\.\.\.)?$|(?: [^ ,]+){{1,6}}\.\.\.$)"
-        rf"|now {_DOING}\b)"
+        rf"|(?:let me|lemme|i'll|i will|i'm going to|i am going to|let's) "
+        rf"(?:(?:now|first|next|then|also|just|quickly"
+        rf"|go ahead and) ){{0,2}}(?!{_SAYING}\b)[a-z-]{{3,}}(?={_SOON}{_THING})"
+        rf"|(?:let me|i'll|i will|let's) (?:{_ADVERB} ){{0,2}}(?:try|use) (?:{_DOING}|increasing|reducing"
+        rf"|changing|\w+ instead|□)"
+        rf"|(?:i'll|i will|i'm going to|let me|let's) (?!{_SAYING}\b)[a-z-]{{3,}}\b(?=[^,;:]{{0,80}} (?:now|again"
+        rf"|right away|right now|first)"
+        rf"(?:\.\.\.)?$)|(?:i'll|i will|i'm going to|let me) (?!{_SAYING}\b)[a-z-]{{3,}} (?:up |down |in "
+        rf"|out )?(?:it|them)$"
+        rf"|(?:i'll|i will|i'm going to) (?!{_SAYING}\b)[a-z-]{{3,}} (?:up |down |in |out |off |on )?(?:the|your"
+        rf"|this|these|those|both|each)"
+        rf" (?={_SOON}{_THING})"
+        rf"|let me list what(?:'s| is)\b|that's (?:where|what) i'll (?:look|check|start|do|try|fix)(?: next| now"
+        rf"| first)?$"
+        rf"|(?:let me|i'll) (?:{_ADVERB} )?(?:confirm|verify|check|test) (?:it |this |that )?by \w+ing\b"
+        rf"|(?:let me|i'll|i will) (?:{_ADVERB} ){{0,2}}(?:put|place) (?:the|this|that|it|a|an) "
+        rf"|(?:let me|i'll|i will|let's) (?:{_ADVERB} ){{0,2}}(?:handle|deal with|take care of|wrap up"
+        rf"|finish) (?:the|this|that"
+        rf"|these|those|it) (?!rest\b|question|topic|conversation)"
+        rf"|(?:let me|lemme|let's) (?:{_ADVERB} ){{0,2}}(?:look|see|check|search|try|go look|handle that"
+        rf"|handle it)(?: now)?$"
+        rf"|(?:i'm|i am) (?:now|currently|just now|right now) {_DOING}\b"
+        rf"|^(?:now )?(?:continuing|proceeding|moving on|switching|going on) (?:now )?(?:with|to) (?:the|a|□)(?=[^,]*$)"
+        rf"|now {_DOING}\b|{_DOING}(?: □)?\.\.\.$"
+        rf"|^(?:i'm )?(?:going to|gonna|about to) (?:{_ADVERB} ){{0,2}}{_VERB}(?!\w)"
+        rf"|(?:now|next|first),? (?:we'll|we will|we're going to|we need to) (?:{_ADVERB} ){{0,2}}{_VERB}(?!\w)"
+        rf"|(?:i need to|i have to|i must|i should|we need to) (?:first )?(?:see|get|look at|check|read|know)\b"
+        rf"(?=[^,;:]{{0,80}}? (?:first$|before (?:i|we|making|changing|editing|touching|going)\b))"
+        rf"(?!.*\byou))"
     ),
     before=(
-        r"^\W*(?:should|had|were) |\b(?:if|once|when|whenever|unless|until|as soon as|should you|in case|provided"
+        r"^\W*(?:should|had|were) |\b(?:usually|normally|typically|always|never|rarely|in this step|for each"
+        r"|for every|if|once|when|whenever|unless|until|as soon as|should you|in case|provided"
         r"|assuming|suppose|supposing"
         r"|imagine|after (?:you|your|the|a|we)|before (?:you|your)|with your|with you|please(?! wait| hold| stand)"
         r"|you(?:'ll| can| could| may| might| should| would| need| want|'d)|let me know|would|could|says?|wrote"
         r"|writes|prints?|printed|answers|replies|responds|something like|means|meaning|otherwise|in short|to recap"
-        r"|to summari[sz]e|to sum up|example|from now on|going forward|in future|in the future|tomorrow|later"
+        r"|to summari[sz]e|to sum up|example|from now on|going forward|next time|for future|future|in future"
+        r"|in the future|tomorrow|later"
         r"|depending|either|option)\b|^\W*(?:(?:just|simply|then|also|and) )?(?:send|give|tell|provide|share|upload"
         r"|paste|confirm|say|ask|type|reply|answer|run|check|try|open|post|drop|point|attach|choose|pick|select"
         r"|approve|grant|feel|make|install|set|add|enable|connect|copy|restart|go|click|use|describe|name|call"
         r"|leave|wait|show|log|put|get|take|enter)\b"
     ),
     behind=(
-        r"\b(?:add that|then$|(?:see|check) how (?:it|this|that|things) \w+$|see what (?:i|we) can do"
+        r"\b(?:add that|(?:next|following|later|last) (?:section|chapter|message|chat|reply|post)|then$|(?:see"
+        r"|check) how (?:it|this|that|things) \w+$|see what (?:i|we) can do"
         r"|every (?:morning|evening|monday)|often|usually|normally|typically|about (?:yourself|you)|correct myself"
         r"|your mind|later|tomorrow|tonight|next (?:time|week|month|monday|session)|in (?:the )?future|from now on"
         r"|going forward|always|every (?:time|day|night|week|month|hour|commit|run|change)|each time|whenever|soon"
@@ -135,7 +193,8 @@ PHRASES = Phrases(
         r"|(?<!check )(?<!see )(?<!verify )(?<!determine )(?<!confirm )(?<!out )if|if (?:needed|necessary"
         r"|you (?:want|like|need|agree|prefer))|with your (?:permission|approval|consent|confirmation|ok)"
         r"|on your behalf|subject to|per your (?:approval|confirmation)|upon (?:your|approval|confirmation)"
-        r"|let me know|would have|as needed|where needed|when needed|(?:this|that|the) (?:discussion|conversation"
+        r"|let me know|would have|as needed|where needed|when needed|(?<!on )(?<!about )(?:this|that"
+        r"|the) (?:discussion|conversation"
         r"|topic)"
         r"|call (?:the|this) (?:new|resulting|first|second) \w+|(?:check|verify|confirm|clarify)(?: this| that| it)?"
         r" with (?:you|them|him|her|my|the (?:\w+ )?(?:owner|team"
@@ -158,22 +217,27 @@ PHRASES = Phrases(
         r"|way|lets?|helps?)\b.+)"
     ),
     asking=(
-        r"(?:(?:please|kindly|now|then|next|also|first|and|ok|okay|great|thanks|good|yes|sure|hey|hi|hello|so|but"
+        r"(?:(?:please|pls|plz|kindly|now|then|next|also|first|and|ok|okay|great|thanks|good|yes|sure|hey|hi"
+        r"|hello|so|but"
         r"|just|instead|finally|perfect)\b,? ){0,4}"
         rf"(?:(?:can|could|would|will) you (?:please |also |now |then |quickly |just ){{0,2}}|(?:i want|i need"
         rf"|i'd like|i would like) you to |you (?:should|must|need to|have to) |let's |go and |help me (?:to )?"
         rf"|i need to |we need to |i want to |i'd like to |your task is to )?(?!(?:compare|calculate|compute"
-        rf"|translate|understand)\b|test$)(?:{_VERB}(?!\w)|write|send|set|make"
-        rf"|get|give it|put|do (?:it|that|this|so)|go ahead|go on|continue|proceed|keep going|carry on|try|look|see"
+        rf"|translate|understand)\b(?! the (?:files?|docs|results)\b)|test$)(?:{_VERB}(?!\w)|write|send|set|make"
+        rf"|get|give it|put|do (?:it|that|this|so|the same)|go ahead|go on|continue|proceed|keep going|carry on"
+        rf"|try|look|see"
         rf"|book|remind me|turn|stop|order|call|migrate|port|bump|wrap|sort|organi[sz]e|clone|init|initiali[sz]e"
         rf"|scaffold|optimi[sz]e|improve|speed up|split|extend|integrate|resolve|solve|publish|release|backup"
         rf"|back up|archive|zip|unzip|translate the file|finish|complete|handle|take care)\b"
         r"(?! (?:me (?:what|how|why|an? (?:idea|overview|explanation|summary|hint))))"
     ),
     declining=(
-        r"\b(?:explain|describe|summari[sz]e|^tell me|(?:you|please) tell me|how (?:do|would|can|could|should) (?:i"
-        r"|you|we)|what (?:would"
-        r"|should|is|are|does)|why (?:is|does|do|did|are)|do(?:n't| not) (?:change|edit|run|do|touch|modify|execute"
+        r"\b(?:explain|describe|summari[sz]e|(?:draft|write|compose)(?: me| us)? (?:an?|the"
+        r"|my) (?:\w+ ){0,2}(?:e-?mail|message"
+        r"|letter|reply|tweet|post|update|announcement|note)|translate|^tell me|(?:you|please) tell me"
+        r"|how (?:do|would|can|could|should) (?:i"
+        r"|you|we)|what (?:would|should) (?:i|you|we)|(?:write|show|list)(?: me)? (?:how|why|what)|do(?:n't"
+        r"| not) (?:change|edit|run|do|touch|modify|execute"
         r"|write|make|call|start|implement)"
         r"|(?:make|write|create|give|draft|propose|outline|sketch|draw up|come up with|show|suggest)(?: me"
         r"| us)? (?:a |an |the |your |me a |up a )?(?:\w+ ){0,2}(?:plan|proposal|outline|roadmap|strategy|overview"
@@ -182,6 +246,7 @@ PHRASES = Phrases(
         r"|just (?:explain|answer|plan|tell|curious|wondering)|hypothetically|in theory|your opinion"
         r"|what do you think|plan (?:only|first|how)|before (?:you do|doing|making) any(?:thing| changes?))\b"
     ),
+    questioning=r"\b(?:why|what(?:'s)?|how|which|whether|who)\b",
     polite=r"\b(?:can|could|would|will) you\b",
     forbidding=(
         r"\bdo(?:n't| not) (?:change|edit|run|do|touch|modify|execute|write|make|call|start|implement)\b"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from toolglot.reading.phrases.record import Phrases
+from toolglot.reading.phrases.record import TECHNICAL, Phrases
 
 _INFINITIVE = (
-    r"(?:lire|couper|fermer|partager|joindre|formater|augmenter|diminuer|réduire|élargir|affiner|restreindre"
+    r"(?:lire|scinder|mesurer|mettre de côté|réempaqueter|téléverser|couper|fermer|partager|joindre|formater"
+    r"|augmenter|diminuer|réduire|élargir|affiner|restreindre"
     r"|inviter|demander à la base|traduire|transcrire|étiqueter|classer|archiver|répondre au|transférer|cloner"
     r"|synchroniser|compresser|décompresser|redimensionner|recalculer|refaire|préparer|compléter|verrouiller"
     r"|déverrouiller|évaluer|identifier|isoler|tracer|arrêter le|baisser|monter|programmer|brancher|intégrer"
@@ -21,7 +22,7 @@ _INFINITIVE = (
     r"|planifier|réserver|lister|obtenir|récupérer|télécharger|essayer|réessayer|utiliser(?=.*(?:outil|fonction"
     r"|commande|recherche|api|script|□| pour ))|procéder|valider|importer|exporter|faire (?:cela|ça|(?:une"
     r"|la) (?:recherche|requête|sauvegarde|copie|modification|mise à jour|correction)|les (?:modifications"
-    r"|changements|corrections|tests))|effectuer|parcourir|tenter|commencer (?:par|à|avec))"
+    r"|changements|corrections|tests))|effectuer|revérifier|retester|rouvrir|parcourir|tenter|commencer (?:par|à|avec))"
 )
 _PRESENT = (
     r"(?:lis|coupe|ferme|partage|formate|augmente|diminue|réduis|implémente|élargis|affine|traduis|prépare|complète"
@@ -45,6 +46,31 @@ _SAYING = (
     r"|reviens|ajoute|aime|refuse|accepte|tiens|utilise|travaille|parle|cite|compte)"
 )
 """Verbs of saying, thinking and being: no actions, also where any other verb is one."""
+_SAYING_STEM = (
+    r"(?:abord|expli|résum|précis|montr|dir|dis|pens|croi|croy|ser|êtr|sau|savoir|compre|connaî|pou|vou|dev|attend|rest"
+    r"|arrêt|décri|répond|espér|not|rappel|laiss|donn|prend|pren|remerci|gard|trouv|suppos|consid|préf|souhait|propos"
+    r"|suggér|recommand|conseill|présent|détail|termin|concl|rev[ei]|aim|refus|accept|ten|tien|utilis|travaill|parl"
+    r"|cit|au(?=ra)|avoir|évit|ignor|omett|aver|inform|notifi|aid|nomm|mentionn|soulign|illustr|partag|accompagn"
+    r"|offr|suiv|rejet|limit|trait|interprét|appel|défin|confi|attach|conserv|maint|respect|permet|faudr|fau|abstien"
+    r"|imagin|rép[eé]|retien|reten|racont|content|réjou|regrett|excus|pass|all|récap|transfèr|transmet|invit|avou"
+    r"|surveill|veill|observ|encourag|vot|pari|engag|garant|assur|promet|reconn|chois|opt(?!im)|bas(?!c)"
+    r"|concentr|restrei|réveill|félicit|dout|signal|publi(?=erons)|évalu(?=e que)|estim|jug|constat|remarqu"
+    r"|aperç|devin|soupçon|maîtris|possèd|reçoi|recev|représent|confirm|affirm|déconseill|détest|ador|suspect"
+    r"|salu|approuv|appréci|admir|crain|stock|conserv|apprend|progress|compren|respect|sommes|avons|pouvons"
+    r"|devons|voulons)"
+)
+_THING = (
+    r"(?:fichiers?|journa(?:l|ux)|code|dossiers?|répertoires?|serveurs?|bases?(?: de données)?|tables?|fonctions?"
+    r"|classes?|modules?|paquets?|dépendances?|configurations?|paramètres?|branches?|pages?|requêtes?|erreurs?"
+    r"|bogues?|commandes?|variables?|routes?|chemins?|documentation|courriels?|calendrier|agenda|factures?|comptes?"
+    r"|données|images?|conteneurs?|ports?|processus|versions?|lignes?|projet|dépôts?|migrations?|permissions?|droits"
+    rf"|réservation|sections?|parties?|hypothèses?|prévisions?|réponses?|sorties?|résultats?|compteurs?|outils?"
+    rf"|terminal|navigateur|boutons?|formulaires?|lumières?|feuilles?|rapports?|réunions?|vols?|services?|système"
+    rf"|clés?|colonnes?|indentation|traces?|modifications?|corrections?|correctifs?|{TECHNICAL})(?!\w)"
+)
+"""Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
+_SOON = r" ?(?:(?!(?:dans|en|sur|avec|pour|par|à|au|aux|que|contre|si)\b)[^\s,;:]+ ){0,3}?(?<!\w)"
+"""What may stand between a verb and its object: no preposition, since a thing behind one is no object."""
 PHRASES = Phrases(
     leads=(
         r"(?:maintenant|d'abord|tout d'abord|ensuite|puis|alors|bon|bien|très bien|d'accord|ok|parfait|compris|et"
@@ -52,7 +78,56 @@ PHRASES = Phrases(
     ),
     joins=r"donc|alors|et|mais|puis|c'est pourquoi",
     announcing=(
-        rf"(?:je (?:vais (?:maintenant|tout de suite) (?:le|la|les) faire|(?:vais le faire|le fais"
+        rf"(?:(?:donnez-moi|donne-moi|laissez-moi|laisse-moi) (?:une (?:seconde|minute)|un (?:instant|moment)) (?:pour"
+        rf"|le temps de|que je) \w+"
+        rf"|(?:je vais|nous allons|on va) (?:{_ADVERB} ){{0,2}}(?:l'|les |le "
+        rf"|la )?(?!{_SAYING_STEM})\w{{3,}}(?:er|ir|re)"
+        rf"\b(?={_SOON}{_THING})"
+        rf"|(?:laissez-moi|laisse-moi|permettez-moi d(?:e |')|permets-moi d(?:e |')) ?(?:{_ADVERB} )?(?:l'|les "
+        rf"|le |la )?"
+        rf"(?!{_SAYING_STEM})\w{{3,}}(?:er|ir|re)\b(?={_SOON}{_THING})"
+        rf"|(?:je |j')(?:l'|les |le |la )?(?!{_SAYING_STEM})\w{{3,}}rai\b(?={_SOON}{_THING})"
+        rf"|(?!{_SAYING_STEM})\w{{3,}}ons (?:maintenant|d'abord|ensuite|à présent|tout de suite"
+        rf"|(?=(?:l[ea]s?|l'|une?|□|ce|cette|ces)(?!\w)))(?={_SOON}{_THING})"
+        rf"|je (?!{_SAYING}\b|{_SAYING_STEM})\w{{3,}}(?:e|[^a]is|ds|ts) (?:maintenant |donc |d'abord |aussi |ensuite )?"
+        rf"(?=(?:l[ea]s?|l'|une?|□|ce|cette|ces|mon|ma|deux|votre|vos|ton|tes)(?!\w))(?={_SOON}{_THING})"
+        rf"|je (?:prends|fais) (?:d'abord |maintenant )?une? (?:\w+ )?(?:capture|sauvegarde|copie|recherche"
+        rf"|requête|essai)"
+        rf"|je passe (?:maintenant )?(?:au|à la|à l'|aux) (?={_SOON}{_THING})|c'est ce que je (?:fais"
+        rf"|vais faire)(?: maintenant)?$"
+        rf"|(?:je |j')(?:affiche|édite|annule|déploie|débogue|importe|exporte|actualise|intègre|inspecte"
+        rf"|interroge|imprime|élimine|insère|indexe|archive|ouvre|utilise|évalue|adapte|ajuste) (?:l[ea]s?|l'"
+        rf"|une?|ma|mon|mes|ce|cette|□)(?!\w)|je demande (?={_SOON}(?:au service|à l'api|au serveur|au système))"
+        rf"|ajoutons (?:quelques|un|une|des|l[ea]s?|l')|je retente|je m'assure (?:d'abord |maintenant )?(?:que"
+        rf"|de)|je mets (?:aussi |maintenant |donc |également )?(?:à jour|en place)"
+        rf"|je l[ea]s? (?:vide|supprime|recharge|relance|corrige|teste|lance|ouvre|lis|nettoie|redémarre|mets à jour)\b"
+        rf"|(?:je vais|laissez-moi) (?:\w+ )?traiter (?:l[ea]s?|ce|cette|ces) (?={_SOON}{_THING})|(?:parcourons"
+        rf"|suivons|inspectons|comparons) (?:l[ea]s?|l')"
+        rf"|je (?!{_SAYING}\b|{_SAYING_STEM})\w{{3,}}(?:e|[^a]is|ds|ts)\b(?=[^,;:]{{0,60}}? (?:maintenant"
+        rf"|à nouveau|encore une fois|tout de suite"
+        rf"|pour (?:confirm|vérifi|voir|m'assur)))|je (?:commande|achète|double|entraîne|recompile|reconstruis"
+        rf"|scanne|imprime) (?:l[ea]s?|l'|une?|□)"
+        rf"|je l(?:e |a |es |')(?!{_SAYING}\b|{_SAYING_STEM})\w{{3,}}(?:e|[^a]is)$|j'annule (?:ça|cela)"
+        rf"|j'en demande (?:donc )?une?|je mets (?:d'abord |maintenant )?(?:l[ea]s?|l') [^,;:]{{1,30}} à jour"
+        rf"|je vais associer |je (?:scinde|divise|mesure|remplis|raccourcis) (?:l[ea]s?|l'|cela|ça|□)"
+        rf"|je (?:me charge|m'occupe) (?:maintenant )?d(?:e |u |es |')(?!vous|la suite)"
+        rf"|je (?:poursuis|continue|enchaîne|reprends) (?:maintenant )?(?:avec|par|sur) (?:l[ea]s?|l'|□)"
+        rf"|je (?:termine|finis) (?:l[ea]s?) [^,;:]{{1,40}}? en \w+ant\b"
+        rf"|j'utilise (?:plutôt|maintenant|donc|alors) |je fais (?:donc |maintenant )?(?:défiler|une recherche"
+        rf"|une copie)"
+        rf"|(?:laisse-moi|laissez-moi) (?:d'abord )?(?:le |la |les )?(?:reproduire|regarder|voir)\b"
+        rf"|^(?:consultation|lecture|recherche|analyse|vérification|exécution|installation) d(?:e |u |es "
+        rf"|').{{1,60}}\.\.\.$"
+        rf"|(?:lançons|essayons|faisons|exécutons|testons) (?:ça|cela)(?!\w)"
+        rf"|passons (?:maintenant )?(?:à (?:la |l')|aux? )(?:\w+(?:tion|ment|age)|tests?|mise à jour|suppression"
+        rf"|création)(?!\w)"
+        rf"|^\w+(?:tion|ment|age)s? (?:d(?:e |u |es |'|e la |e l')).{{1,60}} en cours(?:\.\.\.)?$"
+        rf"|^(?:lecture|recherche|analyse|mise à jour) d(?:e |u |es |').{{1,60}} en cours(?:\.\.\.)?$"
+        rf"|(?:je dois|j'ai besoin d(?:e |')"
+        rf"|il me faut) ?(?:d'abord )?{_INFINITIVE}(?=[^,;:]{{0,80}}? (?:avant (?:de|d'"
+        rf"|toute)|d'abord))"
+        rf"|(?:je |j')(?:re|ré)(?:vérifie|essaie|teste|lance|lis|ouvre|exécute|compile|démarre|installe|génère)\b"
+        rf"|je (?:vais (?:maintenant|tout de suite) (?:le|la|les) faire|(?:vais le faire|le fais"
         rf"|m'en occupe|m'en charge) (?:maintenant|tout de suite|immédiatement))(?!\w)"
         rf"|je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:maintenant|tout de suite|à présent|d'abord) "
         rf"|(?:maintenant|ensuite|d'abord|à présent),? je (?!{_SAYING}\b)\w{{4,}}(?:e|(?<!ra)is) (?:le|la|les|un"
@@ -71,7 +146,11 @@ PHRASES = Phrases(
         r"|lisons|analysons|commençons par|corrigeons|installons|explorons|listons)(?!\w))"
     ),
     before=(
-        r"\b(?:si|s'il|sauf|sans (?:objection|réponse)|comment je|voici comment|avec votre|avec ton|lorsque|quand"
+        r"^(?!\W*(?:je|j')\b).*\w\W+et $|\b(?:chaque (?:nuit|jour|semaine|mois|heure|matin|soir|fois)|après l(?:e"
+        r"|a|es|')|prochaine?s?|d'habitude|en général|généralement|normalement|toujours|jamais|rarement|souvent"
+        r"|parfois|dans cette étape"
+        r"|à cette étape|pour chaque|à chaque|si|s'il|sauf|sans (?:objection|réponse)|comment je|voici comment"
+        r"|avec votre|avec ton|lorsque|quand"
         r"|dès que|une fois|aussitôt|au besoin|en cas|sinon|à moins|après (?:votre|ton|que)|avec (?:votre"
         r"|ton) accord|dites-moi|dis-moi|envoyez|envoie-moi|indiquez|indique-moi|donnez|donne-moi|confirmez"
         r"|confirme|partagez|collez|veuillez|s'il vous plaît|donne|fournis|fournissez|montre-moi|montrez|choisis"
@@ -80,14 +159,23 @@ PHRASES = Phrases(
         r"|devriez|pourriez)|à l'avenir|désormais|dorénavant|demain|dit|écrit|par exemple|prenons)\b"
     ),
     behind=(
-        r"\b(?:(?<!parce )que (?:cela|ça|ce|le|la|les)|comment (?:cela|ça) (?:se|va)\w*|ce que je peux|souvent"
+        r"\b(?:(?<!parce )(?<!vérifier )(?<!vérifie )(?<!vérifions )(?<!maintenant )(?<!confirmer )(?<!ce )que (?:cela"
+        r"|ça|ce|le|la|les)"
+        r"|comment (?:cela|ça) (?:se|va)\w*|ce que je peux|souvent"
         r"|d'habitude"
-        r"|généralement|habituellement|chaque matin|d'avis|être (?:clair|bref)|demain|(?:lundi|mardi|mercredi|jeudi"
-        r"|vendredi|samedi|dimanche)$|enfin|finalement|après (?:votre|ta|ton|confirmation)|les bases|plus tard"
-        r"|à l'avenir|toujours|chaque (?:fois|commit|jour|nuit|semaine)|quand (?:vous|tu)|lorsque (?:vous|tu)"
+        r"|généralement|habituellement|chaque matin|seulement|uniquement|d'avis|section suivante|chapitre suivant"
+        r"|prochaine? (?:section|chapitre|message)|votre (?:avis|opinion"
+        r"|point de vue)|être (?:clair|bref)|demain|(?<!de )(?<!du )(?<!pour )(?:lundi|mardi|mercredi|jeudi"
+        r"|vendredi|samedi|dimanche)$|rarement|jamais|toute (?:erreur|anomalie)|moi-même|enfin|finalement"
+        r"|après (?:votre|ta|ton|confirmation)|les bases|plus tard"
+        r"|à l'avenir|(?<!fonctionne )(?<!fonctionnent )(?<!passe )(?<!passent )(?<!échoue )(?<!marche )toujours"
+        r"|^(?!.*\b(?:vérif|voi|regard|contrôl|confirm|sav|détermin|examin|test|valid|cherch|consult"
+        r"|assur)\w*(?: \w+){0,3} s(?:i|'il)\b).*\bsi\b|chaque (?:fois|commit|jour|nuit|semaine)|lorsque (?:vous"
+        r"|tu)"
         r"|si (?:vous|tu|nécessaire|besoin|cela vous)|dès que|(?<!encore )une fois(?! encore| de plus)|un exemple"
         r"|exemples|expliquer|résumer"
-        r"|préciser|jusqu'à ce que|après votre|prochaine fois|au besoin|(?<!de )plus)\b|^(?!.*\b(?:pourquoi"
+        r"|préciser|jusqu'à ce que|après votre|prochaine fois|au besoin|plus tard)\b|n(?:e |')\w+ plus\b"
+        r"|^(?!.*\bce qui\b).*\bquand\b|^(?!.*\b(?:pourquoi"
         r"|si)\b.*\bpas\b).*\bpas\b"
     ),
     addressing=(
@@ -101,7 +189,8 @@ PHRASES = Phrases(
     asking=(
         r"(?:(?:s'il (?:te|vous) plaît|stp|svp|maintenant|ensuite|puis|aussi|d'abord|ok|bien|merci|oui|bonjour"
         r"|salut|et|alors|parfait)\b,? ){0,4}(?:(?:peux-tu|pouvez-vous|pourrais-tu|pourriez-vous|tu peux"
-        r"|vous pouvez) (?:me |m'|aussi )?|(?:je veux|je voudrais|j'aimerais|il faut|j'ai besoin) (?:que tu "
+        r"|vous pouvez) (?:me |m'|aussi |l[ea]s? |l')?|(?:je veux|je voudrais|j'aimerais|il faut"
+        r"|j'ai besoin) (?:que tu "
         r"|que vous |de )?|aide-moi à |aidez-moi à |tu dois |vous devez )?"
         rf"(?:{_INFINITIVE}|{_PRESENT}|(?:lisez|vérifiez|regardez|consultez|cherchez|recherchez|ouvrez|exécutez"
         rf"|lancez|testez|compilez|déployez|démarrez|redémarrez|installez|mettez|mets|modifiez|changez|corrigez"
@@ -109,14 +198,21 @@ PHRASES = Phrases(
         rf"|appliquez|configurez|activez|désactivez|éteignez|allumez|envoyez|enregistrez|copiez|déplacez|analysez"
         rf"|comparez|calculez|extrayez|téléchargez|réservez|planifiez|listez|fais-le|faites-le|continue|continuez"
         rf"|vas-y|allez-y|poursuis|poursuivez|convertis|convertissez|migre|optimise|ouvre-le|trie|triez|range"
-        rf"|baisse|monte))(?!\w)"
+        rf"|baisse|monte|trouve|trouvez|découvre|découvrez|détermine|déterminez|identifiez|diagnostique|résous|résolvez"
+        rf"|débogue|déboguez|réglez|améliore|améliorez|(?<=que tu )(?!expl|dis|racont|décri)\w+es|fais|faites"
+        rf"|rends|rendez|passe|passez|enlève|enlevez|veille à|examinez|inspectez|intégrez|connectez|appliquez"
+        rf"|(?!dis-|dites-|expli|raconte|décri)\w+-l(?:e|a|es)))(?!\w)"
     ),
     declining=(
-        r"\b(?:explique|expliquez|expliquer|décris|décrivez|résume|résumez|dis-moi|dites-moi|pourquoi|comment"
-        r"|qu'est-ce|quel(?:le)?s?|plan|proposition|ne (?:change|modifie|touche|lance|fais|exécute)\w* (?:rien|pas)"
+        r"^compare (?!l[ea]s?\b|l'|ce|une?\b|□)|\b(?:sans (?:aucun )?code|explique|expliquez|expliquer|décris"
+        r"|décrivez|résume|résumez"
+        r"|(?:rédig|écri)\w*(?:-moi)? (?:un|une|le|la) (?:e-?mail|courriel|message|lettre|réponse|tweet|post"
+        r"|note)\b|dis-moi|dites-moi|(?:écri|montre|racont|dis|dit)\w*(?:-moi)? (?:pourquoi"
+        r"|comment|ce que|quel\w*)|plan|proposition|ne (?:change|modifie|touche|lance|fais|exécute)\w* (?:rien|pas)"
         r"|sans (?:changer|exécuter|toucher|modifier|lancer)|seulement (?:expliquer|savoir)|avis|poème|histoire"
         r"|blague|différence)\b"
     ),
+    questioning=r"\b(?:pourquoi|comment|qu'est-ce|quel(?:le)?s?|où|qui|quand)\b",
     polite=r"\b(?:peux-tu|pouvez-vous|pourrais-tu|pourriez-vous|tu peux|vous pouvez)\b",
     forbidding=(
         r"\bne (?:change|modifie|touche|lance|fais|exécute)\w* (?:rien|pas)\b|\bsans (?:rien )?(?:changer|exécuter"

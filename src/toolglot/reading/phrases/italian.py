@@ -78,7 +78,8 @@ PHRASES = Phrases(
         r"|creando|analizzando|scaricando|avviando)\b(?=.*(?:\bora\b|\badesso\b|…|\.\.\.|:$)))"
     ),
     before=(
-        r"\b(?:se|salvo|quando|quando vuoi|una volta|non appena|appena|qualora|nel caso|in caso|se necessario"
+        r"\b(?:eu|às|não|você|se|salvo|quando|quando vuoi|una volta|non appena|appena|qualora|nel caso|in caso"
+        r"|se necessario"
         r"|altrimenti|a meno|finché|fino a|dopo che|dopo (?:la tua|il tuo|la sua|il suo)|con il tuo|con il suo"
         r"|con la tua|dimmi|mi dica|inviami|mandami|invia|incolla|carica|condividi|conferma|confermami|indicami"
         r"|fammi sapere|per favore|supponiamo|immagina|immaginiamo|diciamo|poniamo"

@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+TECHNICAL = (
+    r"□|apis?|urls?|json|yaml|toml|xml|csv|sql|html|css|http|git|github|docker\w*|readme|logs?|commits?|branch(?:es)?"
+    r"|tests?|scripts?|servers?|tokens?|endpoints?|schemas?|builds?|imports?|backups?|cache|cli|npm|pip|python|node"
+    r"|images?|registry|buckets?|pods?|tickets?|screenshots?|ind(?:ex|ices|exes)|workers?|deployments?|clusters?"
+    r"|queues?"
+    r"|cron\w*|daemons?|firewall|dns|proxy|plugins?|widgets?|dashboards?|releases?|tags?|diffs?|merges?|hash(?:es)?"
+    r"|checksums?|benchmarks?|dumps?|snapshots?|templates?|workflows?|pipelines?|jobs?|webhooks?|ssh|sdk|vms?|pdfs?"
+    r"|excel|crm|kubernetes|helm|terraform|jpe?g|png|heic|linter|parser|changelog|upstream|headers?|stash|main"
+    r"|pull requests?|prs?|e-?mails?|software|frontend|backend|backups?|bugs?|patch(?:es)?|repos?|stack\s?traces?"
+)
+"""Things that tools work on, in words that all languages borrow."""
+
 
 class Phrases(Struct, frozen=True, kw_only=True):
     """Regular expressions of one language, in lower case and with straight apostrophes. Verbs are verbs of acting: what
@@ -30,6 +42,8 @@ class Phrases(Struct, frozen=True, kw_only=True):
     """The beginning of a clause in which a user asks for something to be done."""
     declining: str
     """What makes a sentence of a user no request for action: explanations, plans, opinions."""
+    questioning: str = "(?!)"
+    """Question words. A verb before them asks to find something out ("check why"), what follows them asks nothing."""
     polite: str
     """What makes a question of a user a request ("can you")."""
     forbidding: str
