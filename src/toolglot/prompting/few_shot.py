@@ -112,11 +112,8 @@ def render_for_small_model(
     if kind is AnswerKind.TEXT:
         return prompted if detailed else _add_grammar(prompted, _NO_TAGS)
     small_talk = _SMALL_TALK if kind is AnswerKind.EITHER else ()
-    if detailed:
-        section, examples = _prepare_detailed(tools, dialect, small_talk, parallel)
-    else:
-        section, examples = _prepare(tools, dialect, small_talk)
-    messages = _insert_examples(prompted.conversation.messages, section, examples)
+    prepared = _prepare(tools, dialect, small_talk, detailed, detailed and parallel)
+    messages = _insert_examples(prompted.conversation.messages, *prepared)
     with_examples = replace(prompted, conversation=replace(prompted.conversation, messages=messages))
     required = kind is AnswerKind.CALL
     grammar = build_grammar(tools, dialect, required=required, parallel=detailed and parallel, bare=not required)
@@ -128,22 +125,14 @@ _Turns = tuple[tuple[str, str], ...]
 
 
 @lru_cache(maxsize=16)
-def _prepare(tools: tuple[Tool, ...], dialect: str, small_talk: _Turns) -> tuple[str, tuple[Message, ...]]:
-    """The list of tools and the example turns, which are the same in every turn of a conversation."""
-    return _list_briefly(tools), tuple(_write_examples(tools, dialect, small_talk))
-
-
-@lru_cache(maxsize=16)
-def _prepare_detailed(
-    tools: tuple[Tool, ...], dialect: str, small_talk: _Turns, parallel: bool
+def _prepare(
+    tools: tuple[Tool, ...], dialect: str, small_talk: _Turns, detailed: bool, parallel: bool
 ) -> tuple[str, tuple[Message, ...]]:
-    """The same with the schemas of the tools. The example with several calls is the last one."""
+    """The list of tools and the example turns, which are the same in every turn of a conversation."""
+    if not detailed:
+        return _list_briefly(tools), tuple(_write_examples(tools, dialect, small_talk))
     section = "\n".join([_TITLE, list_tools(tools, resolve_dialect(dialect)), _RULE])
-    alone, values = tools[1:-1] if parallel else tools, _VariedValues()
-    turns = [*small_talk[:1], *(_show_call(tool, tools, dialect, 0, values) for tool in alone[:MOST_EXAMPLES])]
-    if parallel:
-        turns.append(show_calls(tools, dialect, values))
-    return section, tuple(message for turn in turns for message in _turn(*turn))
+    return section, tuple(_show_each_tool(tools, dialect, small_talk, parallel))
 
 
 def _insert_examples(messages: Sequence[Message], section: str, examples: Sequence[Message]) -> tuple[Message, ...]:
@@ -175,6 +164,16 @@ def _write_examples(tools: Sequence[Tool], dialect: str, small_talk: Sequence[tu
             yield from _turn(question, answer)
         for tool in tools[:MOST_EXAMPLES]:
             yield from _turn(*_show_call(tool, tools, dialect, number, _make_scalar))
+
+
+def _show_each_tool(tools: Sequence[Tool], dialect: str, small_talk: _Turns, parallel: bool) -> Iterator[Message]:
+    """Example turns that show each tool once. With ``parallel`` the last one shows several calls."""
+    alone, values = tools[1:-1] if parallel else tools, _VariedValues()
+    turns = [*small_talk[:1], *(_show_call(tool, tools, dialect, 0, values) for tool in alone[:MOST_EXAMPLES])]
+    if parallel:
+        turns.append(show_calls(tools, dialect, values))
+    for turn in turns:
+        yield from _turn(*turn)
 
 
 def _show_call(
