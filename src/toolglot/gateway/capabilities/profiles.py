@@ -41,7 +41,7 @@ THINKING_OR_CHOICE: Final = "thinking_or_choice"
 DEFECTIVE_CALLS: Final = "defective_calls"
 """The model makes many defective calls: they are checked before they are sent (``recovery.hold_calls``)."""
 NEEDS_EXAMPLES: Final = "needs_examples"
-"""The model needs examples of calls and a grammar in every prompt, as the embedded model does."""
+"""The model gets the schemas of tools, an example of each, and a grammar in every prompt."""
 NEEDS_GUIDANCE: Final = "needs_guidance"
 """The model gets examples of tasks on files, and a note on each failed call."""
 QUIRKS: Final = (

