@@ -71,6 +71,8 @@ _OTHER_FULL_STOPS = re.compile("[。！？।؟]")
 """Signs that may end a sentence without a space behind them."""
 _CLAUSE_SIGNS = ",;:،؛，；：–—(-"
 """Signs behind which a clause may begin."""
+_LAST_CLAUSE = re.compile(r"\s?[,;،，、–—](?: please,?)?\s*([^,;،，、–—]{2,60})\Z")
+"""The clause behind the last comma, which may ask for patience."""
 _EXPLAINED = re.compile(r"(?<!\d)(?::\s|：)\s*\w")
 """Text behind a colon: what was announced has been written."""
 _NAMED = re.compile(rf"\s*[:：]\s*{_CODE}\W*\Z")
@@ -96,6 +98,9 @@ _WHY = re.compile(
     r"|为什么|为何|怎么回事|なぜ|どうして|왜|لماذا|क्यों|কেন"
 )
 """Questions for a cause."""
+_ASCII_MARK = re.compile(r"(?<=[\u3040-\u30ff\u4e00-\u9fff])[,;:!?]")
+_WIDE_MARKS = {",": "，", ";": "；", ":": "：", "!": "！", "?": "？"}
+"""Punctuation behind Chinese and Japanese characters, which some writers take from ASCII."""
 _DRAFT = re.compile(
     r",[ \t]*\n[^\n]*\Z|"
     r"^\W*(?:subject|betreff|asunto|assunto|objet|тема|件名|主题|主旨|الموضوع|विषय|제목)\s*[:：]"
@@ -296,6 +301,7 @@ def _find_tail(text: str) -> str:
     if _ends_in_code(tail, complete=len(text) <= TAIL_SIZE):
         return ""
     plain = _SPANS.sub(_CODE, _fold(tail.lower()))
+    plain = _ASCII_MARK.sub(lambda found: _WIDE_MARKS[found[0]], plain)
     return _EMPHASIS.sub("", plain) if _MARKUP.search(plain) is not None else plain
 
 
@@ -312,6 +318,9 @@ def _find_last_sentences(plain: str) -> tuple[str, list[str]]:
         words, marks = _split_marks(_NAMED.sub(":", sentences.pop()))
         if _QUESTION.search(marks) is not None:
             break
+        last_clause = _LAST_CLAUSE.search(words)
+        if last_clause is not None and any([language.waiting.fullmatch(last_clause[1]) for language in languages]):
+            words = words[: last_clause.start()]
         if words and not any([language.waiting.fullmatch(words) for language in languages]):
             return words + ("..." if _GOES_ON.search(marks) is not None else ""), sentences[-2:]
     return "", []

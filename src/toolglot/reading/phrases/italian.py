@@ -40,6 +40,14 @@ _PRESENT = (
     r"|esporto|effettuo|procedo (?:a|ad|con|alla|al|all')|do (?:un'occhiata|uno sguardo)|raccolgo|migro|ottimizzo"
     r"|inizio (?:a|con|da|dal|dalla|leggendo|controllando)|comincio (?:a|con|da|dal|dalla)|me ne occupo|integro)"
 )
+_NAMED = (
+    r"(?<!lo )(?<!la )(?<!li )(?<!le )(?:controllo|lancio|avvio|riavvio|cambio|adatto|attivo|invio|ripristino"
+    r"|confronto|calcolo|filtro|recupero|scarico"
+    r"|carico|valido|importo|integro)(?! (?:il|lo|la|i|gli|le|un|una|uno|quest[oae]|quell[oae]|tutt[oie]|ora|subito"
+    r"|anche"
+    r"|se|che|come|cosa|di nuovo|□)(?!\w)| l')"
+)
+"""Words that are nouns or adjectives without an object behind them."""
 _FUTURE = (
     r"(?:leggerò|controllerò|verificherò|esaminerò|ispezionerò|analizzerò|esplorerò|guarderò|cercherò(?! di (?:essere"
     r"|aiutar))|aprirò|consulterò|eseguirò|lancerò|avvierò|riavvierò|testerò|proverò (?:a|il|la|con)|compilerò"
@@ -70,7 +78,7 @@ PHRASES = Phrases(
         rf"(?:{_INFINITIVE}|{_CLITIC_INFINITIVE})(?!\w)"
         rf"|{_PRONOUN}(?:vado|andrò|sto per|devo|bisogna|dobbiamo|andiamo) (?:{_ADVERB} ){{0,2}}(?:ad? )?"
         rf"(?:{_ADVERB} ){{0,2}}(?:{_INFINITIVE}|{_CLITIC_INFINITIVE})(?!\w)"
-        rf"|{_PRONOUN}(?:{_ADVERB} ){{0,2}}(?:{_PRESENT}|{_FUTURE})(?!\w)"
+        rf"|{_PRONOUN}(?:{_ADVERB} ){{0,2}}(?!{_NAMED})(?:{_PRESENT}|{_FUTURE})(?!\w)"
         r"|(?:vediamo|diamo un'occhiata|controlliamo|verifichiamo|cerchiamo (?!di)|apriamo|eseguiamo|proviamo"
         r"|guardiamo|leggiamo|esaminiamo|analizziamo|iniziamo (?:a|con|da|dal|dalla|leggendo)|cominciamo (?:a|con|da"
         r"|dal|dalla)|consultiamo|elenchiamo|esploriamo|aggiorniamo|correggiamo|installiamo|procediamo)(?!\w)"

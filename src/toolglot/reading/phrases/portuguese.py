@@ -74,6 +74,18 @@ _THING = (
 """Things that tools work on: a verb with one of them is an action, unless it is a verb of saying."""
 _SOON = r" ?(?:(?!(?:em|no|na|nos|nas|sobre|com|por|pelo|pela|para|ao|que|se)\b)[^\s,;:]+ ){0,3}?(?<!\w)"
 """What may stand between a verb and its object: no preposition, since a thing behind one is no object."""
+_FUTURE = (
+    r"(?!(?:re)?(?:(?:prep|comp|rep|sep|decl|disp|amp|equip|p)ar|(?:g|gen|recup|sup|op|esp|alt|lib|consid|acel|mod|num"
+    r"|enum|tol|it|reit|pond|coop)er|(?:t|ret|v|g|adm|insp|resp|asp|m|conf)ir)ei\b)(?:\w{2,}[aei]rei|\w*porei|\w*farei)"
+)
+"""A verb in the future. The past of verbs such as "alterar" and "retirar" looks like one and is listed."""
+_GERUND = (
+    r"(?!func|and|pens|esper|fal|aguard|entendo|compreendo|aprendo|defendo|resum|conclu|ten|segu|consider|sup|part"
+    r"|bas|diz"
+    r"|sen|hav"
+    r"|pod|explic|lembr)\w{2,}ndo(?:-[oa]s?)?(?!\w)"
+)
+"""A verb that says what goes on, in a sentence without a subject."""
 PHRASES = Phrases(
     leads=(
         r"(?:agora|primeiro|depois|então|em seguida|a seguir|ok|certo|bem|bom|claro|perfeito|entendido|e|mas"
@@ -82,12 +94,29 @@ PHRASES = Phrases(
     ),
     joins=r"então|por isso|portanto|assim|e|mas|eu",
     announcing=(
-        rf"(?:(?:me dê|me dá|dê-me|dá-me) um (?:momento|segundo|instante|minuto) (?:para|enquanto) \w+"
+        rf"(?:^(?:(?:agora|ok|certo|bem),? )?{_GERUND}(?: (?!é\b|est|foi|ser)[^ ,]+){{0,8}}(?: (?:primeiro|de novo"
+        rf"|novamente|agora"
+        rf"(?: mesmo)?)(?:\.\.\.)?|\.\.\.)$"
+        rf"|estou (?:agora )?(?:realizando|fazendo|processando) (?:agora )?(?:[oa]|uma?|seu|sua) (?:transferência"
+        rf"|consulta|busca|pagamento|reserva|pedido|cópia|teste)(?!\w)"
+        rf"|(?:agora|já|depois) faço (?:[oa]s? |uma? )?(?:commit|push|deploy|merge|backup|cópia|teste|mudança"
+        rf"|alteração)"
+        rf"|(?:só )?um (?:momento|segundo|instante"
+        rf"|minuto)(?:,? por favor,?)? enquanto (?:eu )?(?:[oa]s? )?(?!{_SAYING}\b)\w{{3,}}o(?!\w)"
+        rf"|(?<=, )(?:quero|preciso|devo) (?:ver|olhar|verificar) (?=.*(?:como|o que|onde))(?!.*\b(?:você|seu|sua"
+        rf"|quer)\b)"
+        rf"|(?:confirmo|verifico|valido)(?: isso| isto)? \w+ndo(?!\w)|(?:começo|inicio) (?:por|pelo|pela|com) (?!diz"
+        rf"|expl|resum|agrad)\w+"
+        rf"|vamos (?:agora )?(?:para|pr[ao]|à|ao) (?:[oa]s? )?{_THING}|(?:já|logo) (?:procuro|busco|verifico|envio"
+        rf"|vejo) (?:isso|isto|[oa]s?)(?!\w)"
+        rf"|vou (?:pedir|perguntar|solicitar) a(?:o|à)? (?:buscador|sistema|servidor|servi|api|ferramenta|banco)"
+        rf"|agora é (?:verificar|testar|conferir|ver|rodar|checar) (?:se|o|a)(?!\w)(?!.*\b(?:você|seu|sua)\b)"
+        rf"|(?:me dê|me dá|dê-me|dá-me) um (?:momento|segundo|instante|minuto) (?:para|enquanto) \w+"
         rf"|(?:vou|irei|vamos) (?:{_ADVERB} ){{0,2}}(?!{_SAYING_STEM})\w{{3,}}(?:ar|er"
         rf"|ir)(?:-\w+)?(?!\w)(?={_SOON}{_THING})"
         rf"|(?:deixe-me|deixa-me|deixe eu|deixa eu|permita-me|me deixe|me deixa) (?:{_ADVERB} )?"
         rf"(?!{_SAYING_STEM})\w{{3,}}(?:ar|er|ir)(?:-\w+)?(?!\w)(?={_SOON}{_THING})"
-        rf"|(?!{_SAYING_STEM})\w{{3,}}rei\b(?={_SOON}{_THING})"
+        rf"|(?!{_SAYING_STEM}){_FUTURE}\b(?={_SOON}{_THING})"
         rf"|(?:vou|irei) (?:cuidar|tratar|me encarregar) (?:agora )?d[aoe]s? |(?:vou"
         rf"|irei) dar uma (?:\w+ )?(?:espiada|conferida|vasculhada)"
         rf"|(?:vou|deixe-me|deixa eu|irei) (?:{_ADVERB} ){{0,2}}reproduzir\b"
@@ -159,7 +188,8 @@ PHRASES = Phrases(
         r"|na (?:segunda|terça"
         r"|quarta|quinta|sexta)|no (?:sábado|domingo)|(?<!de )(?<!da )(?<!para )(?:segunda|terça|quarta|quinta"
         r"|sexta)-feira|qualquer (?:erro|problema|novidade|mudança)|por fim|no final|finalmente"
-        r"|depois da sua|após sua|básico|mais tarde|depois que|no futuro|sempre|cada (?:vez|commit|dia|noite"
+        r"|depois da sua|após sua|básico|mais tarde|depois que|no futuro|sempre|(?:de|em|por|a) cada|cada (?:vez"
+        r"|commit|dia|noite"
         r"|semana)|toda vez|quando (?:você|quiser|me|estiver|for)|se (?:quiser|você|for|necessário|preferir"
         r"|precisar)|assim que|um exemplo|exemplos|explicar|resumir|esclarecer|até que|após a sua|próxima vez"
         r"|próxim[oa]s|caso)\b|^(?!.*\b(?:ver|verific|confer|confir|chec|olh|sab|descob|determin|test|valid|busc"
