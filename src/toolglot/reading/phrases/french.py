@@ -199,6 +199,7 @@ PHRASES = Phrases(
         r"|une (?:seconde|minute)|(?:cela|ça) (?:me|nous|devrait|permettra)\b.+)"
     ),
     asking=(
+        r"merci d(?:e |')(?=\w+(?:er|ir|re)\b)(?!m'|me |votre|notre|avoir|être|répond|expli|confirm|préci)\w+|"
         r"(?:(?:s'il (?:te|vous) plaît|stp|svp|maintenant|ensuite|puis|aussi|d'abord|ok|bien|merci|oui|bonjour"
         r"|salut|et|alors|parfait)\b,? ){0,4}(?:(?:peux-tu|pouvez-vous|pourrais-tu|pourriez-vous|tu peux"
         r"|vous pouvez) (?:me |m'|aussi |l[ea]s? |l')?|(?:je veux|je voudrais|j'aimerais|il faut"

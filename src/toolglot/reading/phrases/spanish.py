@@ -231,6 +231,8 @@ PHRASES = Phrases(
         r"|dame un (?:momento|segundo)|(?:esto|así) (?:me|nos|permitirá|debería|podré|sabré)\b.+)"
     ),
     asking=(
+        r"necesito que (?!me |sepas|entiend)\w+[ae]s(?!\w)"
+        r"|(?!expl|cuént|muéstr|enséñ|descr|resú|dí|dé|recuérd)\w*[áéí]\w*[aei]me (?:el|la|los|las|una?)(?!\w)|"
         r"(?:(?:por favor|ahora|luego|después|también|primero|ok|vale|bien|gracias|sí|hola|y|entonces|ahora mismo"
         r"|solo|perfecto)\b,? ){0,4}¿?(?:(?:me )?(?:puedes|podrías|puede|podría) |(?:quiero|necesito|quisiera"
         r"|me gustaría) (?:que )?|ayúdame a |hay que |tienes que |debes |vamos a )?"
