@@ -79,6 +79,7 @@ _SAYING = (
     r"|never|not|always|only|no|rather|still be|love|miss|enjoy|hate|learn|adapt|adjust my|improve my|strive|aim"
     r"|attempt to be|report back|check back|circle|ping you|update you|message you|tell|let|also be|then be)"
 )
+"""Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 _THING = (
     r"(?:files?|code|folders?|director(?:y|ies)|databases?|tables?|functions?|class(?:es)?|modules?|packages?"
     r"|dependenc(?:y|ies)|config\w*|settings?|pages?|requests?|quer(?:y|ies)|errors?|commands?|variables?|routes?"
@@ -94,7 +95,6 @@ _SOON = (
     r"|from|to|at|by|as|if|you|that|whichever|whatever)\b)[^\s,;:]+ ){0,3}?(?<!\w)"
 )
 """What may stand between a verb and its object: no preposition, since a thing behind one is no object."""
-"""Verbs of saying, thinking and being: no actions, also where any other verb is one."""
 PHRASES = Phrases(
     leads=(
         r"(?:now|next|first|then|also|finally|lastly|here|okay|ok|alright|right|so|great|good|perfect|meanwhile"
