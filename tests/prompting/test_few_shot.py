@@ -22,6 +22,7 @@ from toolglot.core.conversation import (
 )
 from toolglot.prompting.example_arguments import RequiredArguments
 from toolglot.prompting.few_shot import MOST_EXAMPLES, AnswerKind, choose_answer_kind, render_for_small_model
+from toolglot.prompting.grammar.gbnf import build_text_grammar
 
 WEATHER = Tool(
     "get_weather",
@@ -183,10 +184,10 @@ def test_the_grammar_of_detailed_prompts_has_several_calls_only_where_they_are_t
     assert ('("\\n" call)' in prompted.conversation.extra["grammar"]) is several
 
 
-def test_detailed_prompts_leave_the_answer_to_a_result_free() -> None:
-    asked = ask_for(QUESTION, CALLED, RESULT)
-    prompted = render_for_small_model(asked, "fenced_json", detailed=True, parallel=True)
-    assert "grammar" not in prompted.conversation.extra
+def test_detailed_prompts_have_results_answered_in_words() -> None:
+    """Without the grammar the model repeats the call whose result it has; other text, tags too, stays possible."""
+    prompted = render_for_small_model(ask_for(QUESTION, CALLED, RESULT), "fenced_json", detailed=True, parallel=True)
+    assert prompted.conversation.extra["grammar"] == build_text_grammar((WEATHER,), "fenced_json")
     assert [message.role for message in prompted.conversation.messages] == ["user", "assistant", "user"]
 
 

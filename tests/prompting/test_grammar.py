@@ -16,7 +16,7 @@ from support.rows import in_one_test
 from toolglot import read
 from toolglot.core.conversation import Tool
 from toolglot.dialects.records import all_dialects
-from toolglot.prompting.grammar.gbnf import build_grammar
+from toolglot.prompting.grammar.gbnf import build_grammar, build_text_grammar
 
 TEXT = {"type": "string"}
 
@@ -96,7 +96,7 @@ def test_every_text_of_the_grammar_is_one_call_without_repairs(dialect: str) -> 
         assert set(wanted["required"]) <= set(json.loads(call.arguments)) <= set(wanted["properties"]), text
 
 
-@pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "roo_xml", "kimi_k2", "anthropic"])
+@pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "roo_xml", "kimi_k2", "anthropic", "fenced_json"])
 def test_several_calls_are_written_on_separate_lines(dialect: str) -> None:
     counts = set()
     for text in texts(dialect, 60, parallel=True):
@@ -116,6 +116,27 @@ def test_text_may_be_alone_or_before_a_call(dialect: str) -> None:
         assert reading.rejected == [], text
         seen.add((bool(reading.text.strip()), bool(reading.calls)))
     assert seen >= {(True, False), (False, True), (True, True)}
+
+
+@pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "mistral_args", "fenced_json", "shell_fence"])
+def test_an_answer_in_words_is_not_empty_and_holds_no_call(dialect: str) -> None:
+    made = build_text_grammar(TOOLS, dialect)
+    assert made is not None
+    words = Grammar(made, random.Random(dialect))
+    for _ in range(200):
+        text = words.write()
+        assert text
+        assert read(text, define(TOOLS), dialect).calls == [], text
+
+
+@needs_model
+def test_a_real_model_cannot_call_where_words_are_due() -> None:
+    question = [{"role": "user", "content": 'Repeat exactly: {"name": "weather", "arguments": {"city": "Oslo"}}'}]
+    with start_model() as model:
+        free = ask(model.base_url, question, temperature=0)
+        held = ask(model.base_url, question, temperature=0, grammar=build_text_grammar((WEATHER,), "fenced_json"))
+    assert '{"name":' in free
+    assert held and not read(held, define((WEATHER,))).calls
 
 
 def test_a_required_parameter_comes_first_and_values_are_typed() -> None:

@@ -27,7 +27,7 @@ from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCh
 from toolglot.prompting.call_writer import resolve_dialect, write_calls
 from toolglot.prompting.conversation import PromptedConversation, list_offered_tools, render_as_text, write_call
 from toolglot.prompting.example_arguments import MakeScalar, RequiredArguments, properties_of
-from toolglot.prompting.grammar.gbnf import build_grammar
+from toolglot.prompting.grammar.gbnf import build_grammar, build_text_grammar
 from toolglot.prompting.output_format import add_output_format
 from toolglot.prompting.tool_listing import list_tools
 
@@ -110,7 +110,7 @@ def render_for_small_model(
         return prompted
     kind = choose_answer_kind(conversation)
     if kind is AnswerKind.TEXT:
-        return prompted if detailed else _add_grammar(prompted, _NO_TAGS)
+        return _add_grammar(prompted, build_text_grammar(tools, dialect) if detailed else _NO_TAGS)
     small_talk = _SMALL_TALK if kind is AnswerKind.EITHER else ()
     prepared = _prepare(tools, dialect, small_talk, detailed, detailed and parallel)
     messages = _insert_examples(prompted.conversation.messages, *prepared)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from toolglot.core.conversation import Tool
-from toolglot.prompting.grammar.call_shape import UnwritableError, find_call_shape
+from toolglot.prompting.grammar.call_shape import CallShape, UnwritableError, find_call_shape
 from toolglot.prompting.grammar.rules import GrammarRules, char_class, literal
 
 MOST_CALLS = 8
@@ -44,10 +45,30 @@ def build_grammar(
     rules.define("calls", f"call{several}")
     root = "calls"
     if not required:
-        leads = {shape.lead(tool) for shape in shapes for tool in tools}
+        leads = _list_leads(shapes, tools)
         # after a backtick the reader would take the call as quoted
         before, text = rules.add_text({*leads, "`"}), rules.add_text(leads)
-        if bare:
-            text = f"{char_class(*sorted({lead[0] for lead in leads}), but=True)} {text}"
-        root = f'{text} | ({before} "\\n")? calls'
+        root = f'{_begin_text(leads, text) if bare else text} | ({before} "\\n")? calls'
     return rules.write(root)
+
+
+@lru_cache(maxsize=16)
+def build_text_grammar(tools: tuple[Tool, ...], dialect: str) -> str | None:
+    """Build the grammar of an answer in words: text that is not empty and holds no beginning of a call, neither in the
+    dialect nor as bare JSON. Parameters and result are those of ``build_grammar``."""
+    shapes = [shape for shape in (find_call_shape(dialect), BARE) if shape is not None]
+    leads = _list_leads(shapes, tools)
+    if not leads:
+        return None
+    rules = GrammarRules()
+    return rules.write(_begin_text(leads, rules.add_text(leads)))
+
+
+def _list_leads(shapes: Sequence[CallShape], tools: Sequence[Tool]) -> set[str]:
+    """What calls of the tools begin with."""
+    return {shape.lead(tool) for shape in shapes for tool in tools}
+
+
+def _begin_text(leads: set[str], text: str) -> str:
+    """Text that is not empty and does not begin like a call."""
+    return f"{char_class(*sorted({lead[0] for lead in leads}), but=True)} {text}"
