@@ -102,6 +102,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "prompting.grammar.answer_schema:build_answer_schema": (16, "schemas of an answer with a call"),
     "prompting.grammar.call_shape:_split_sample": (ALL, "dialect samples, split at the arguments"),
     "prompting.grammar.gbnf:build_grammar": (16, "grammars of a tool set in a dialect"),
+    "prompting.grammar.gbnf:build_text_grammar": (16, "grammars of a tool set in a dialect"),
     "prompting.grammar.structural_tag:build_structural_tag": (16, "structural tags of a tool set in a dialect"),
     "prompting.past_answers:_compile_results": (ALL, "compiled marks of results"),
     "prompting.mark_escaping:_compile": (ALL, "compiled marks of a dialect"),
