@@ -96,11 +96,12 @@ def hash_texts(*texts: str) -> bytes:
 def _hash_message(message: Message, calls: Mapping[str, str]) -> bytes:
     """The hash of a message; ``calls`` names the earlier calls by their ids."""
     role, text = message.role.encode(), _encode(_canonical_text(message.role, message.text))
-    fields = b"%d:%b%d:%b" % (len(role), role, len(text), text)
+    made = sha256(b"%b%d:" % (_frame(role), len(text)))
+    made.update(text)  # not joined with the rest: it may be large
     for part in message.parts:
         if type(part) is not Text:
-            fields += b"".join(map(_frame, _canonical_part(part, calls)))
-    return sha256(fields).digest()
+            made.update(b"".join(map(_frame, _canonical_part(part, calls))))
+    return made.digest()
 
 
 def _canonical_text(role: str, text: str) -> str:
