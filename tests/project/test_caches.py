@@ -58,7 +58,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "core.schema.toolset:compile_tool": (512, "compiled tools"),
     "core.schema.toolset:compile_tools": (64, "compiled tool sets"),
     "core.schema.validation:_compile_validator": (512, "validators of arguments"),
-    "dialects.codecs.buffered_values:_string_stops": (16, "compiled patterns of a quote"),
+    "dialects.codecs.buffered_values:_compile_stop": (16, "compiled patterns of a quote"),
     "dialects.codecs.freetext:_choose": (16, "compiled end marks"),
     "dialects.codecs.member_keys:next_key": (64, "compiled patterns of the next key"),
     "dialects.codecs.named_call:_close_with": (64, "compiled closing marks"),

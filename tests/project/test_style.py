@@ -24,7 +24,7 @@ import toolglot
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
-FILE_LINES = 500
+FILE_LINES = 800
 FUNCTION_LINES = 60
 COMPLEXITY = 15
 MEAN_COMPLEXITY = 4

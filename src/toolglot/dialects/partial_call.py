@@ -52,6 +52,8 @@ class AnswerState(Struct, eq=False):
     left_as_text: list[tuple[str, Reason]] = []
     near_misses: list[str] = []
     """Dialects of near misses: text that was meant as a call but cannot be parsed."""
+    is_stuck: bool = False
+    """Whether the reader stopped looking for calls because it made no progress."""
 
 
 class CallBlock(Struct, eq=False):

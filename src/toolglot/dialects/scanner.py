@@ -4,6 +4,11 @@ Strategy. The reader is recursive descent written as generators: a function that
 with the next chunk. ``Source`` holds only unconsumed text, so each character is copied and examined a bounded number of
 times, however the text is split. While a call block may still turn out to be text, its chunks are kept, so that it can
 be returned as text.
+
+Progress. Each look at the text is a step, and each received character pays for ``STEPS_PER_CHARACTER`` of them. A
+parser that neither consumes text nor waits for more uses up its steps; then ``NoProgress`` is raised, and the state
+machine passes the rest of the answer as text. Every loop of a codec makes a step in each round: it calls a method that
+looks at the text, or ``step``.
 """
 
 from __future__ import annotations
@@ -26,6 +31,17 @@ def at_once(result: T) -> Steps[T]:
     """Return ``result`` as steps that need no text."""
     yield from ()
     return result
+
+
+STEPS_PER_CHARACTER = 64
+"""Steps that one received character pays for."""
+
+FIRST_STEPS = 1024
+"""Steps that an answer has before its first character."""
+
+
+class NoProgress(Exception):
+    """A parser has used up its steps: it does not consume the text and does not wait for more."""
 
 
 PassThrough: TypeAlias = Callable[[str], list[Event] | None]
@@ -52,6 +68,7 @@ class Source:
         "offset",
         "pos",
         "run",
+        "steps",
         "text",
         "truncated",
     )
@@ -62,6 +79,8 @@ class Source:
         self.offset = 0
         self.final = False
         self.truncated = False
+        self.steps = FIRST_STEPS
+        """How many more steps may be made before more text arrives."""
         self.run: PassThrough | None = None
         self.left = ""
         """The end of passed-through text, to be parsed together with the next chunk."""
@@ -87,6 +106,7 @@ class Source:
         self.offset += self.pos
         self.text = self.text[self.pos :] + chunk
         self.pos = 0
+        self.steps += STEPS_PER_CHARACTER * len(chunk)
 
     def end(self, truncated: bool) -> None:
         """Mark the end of the text."""
@@ -203,6 +223,14 @@ class Source:
             self._held.clear()
         self.pos = offset - self.offset
 
+    def abandon(self) -> bool:
+        """Leave all lookaheads: go back to the start of the outermost one. Returns whether text is kept."""
+        if self._held is not None:
+            self.return_to(self._lookahead_start)
+            self._lookaheads, self._held = 0, None
+        self.run = None
+        return self._kept is not None
+
     def end_lookahead(self, offset: int) -> None:
         """End the innermost lookahead and continue at ``offset``."""
         self.return_to(offset)
@@ -210,10 +238,43 @@ class Source:
         if not self._lookaheads:
             self._held = None
 
+    def step(self) -> None:
+        """Count one step. Raises ``NoProgress`` if none is left. The methods below count their own."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise NoProgress
+
+    def take(self, size: int) -> str:
+        """Consume ``size`` characters, fewer if fewer have arrived."""
+        piece = self.text[self.pos : self.pos + size]
+        self.pos += len(piece)
+        return piece
+
+    def scan(self, stops: re.Pattern[str], take: Callable[[str], object]) -> Steps[str]:
+        """Consume the text up to the next stop and pass its pieces to ``take``.
+
+        Returns what matches there and is not consumed; "" at the end of the text.
+        """
+        while True:
+            self.step()
+            found = stops.search(self.text, self.pos)
+            end = len(self.text) if found is None else found.start()
+            if end > self.pos:
+                take(self.text[self.pos : end])
+                self.pos = end
+            if found is not None:
+                return found[0]
+            if self.final:
+                return ""
+            yield
+
     # -- matching ------------------------------------------------------------------------------------------------------
 
     def match(self, mark: Mark) -> Steps[Match | None]:
         """Consume the mark if it is here."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise NoProgress
         while (found := mark.at(self.text, self.pos, self.final)) is MORE:
             yield
         if found is not None:
@@ -222,17 +283,26 @@ class Source:
 
     def look(self, mark: Mark | MarkIndex, ahead: int = 0) -> Steps[Match | None]:
         """Match the mark ``ahead`` characters from here, without consuming it."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise NoProgress
         while (found := mark.at(self.text, self.pos + ahead, self.final)) is MORE:
             yield
         return found
 
     def choose(self, choice: MarkChoice, ahead: int = 0) -> Steps[int | None]:
+        self.steps -= 1
+        if self.steps < 0:
+            raise NoProgress
         while (index := choice.at(self.text, self.pos + ahead, self.final)) is MORE:
             yield
         return index
 
     def find_nonblank(self, ahead: int = 0) -> Steps[int]:
         """Distance to the next non-blank character; after 4096 blanks the next one counts as text."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise NoProgress
         while True:
             head = self.text[self.pos + ahead : self.pos + ahead + 1]
             if head and not head.isspace():
@@ -245,6 +315,9 @@ class Source:
 
     def skip_blanks(self) -> Steps[str]:
         """Consume blanks; return the next character, "" at the end."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise NoProgress
         while True:
             head = self.text[self.pos : self.pos + 1]
             if head.isspace() and (found := _BLANKS.match(self.text, self.pos)) is not None:
@@ -256,6 +329,9 @@ class Source:
 
     def peek_run(self, char: str) -> Steps[str]:
         """Return the run of one character that begins here, up to 64."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise NoProgress
         size = 0
         while True:
             while size < 64 and self.text.startswith(char, self.pos + size):
@@ -266,6 +342,9 @@ class Source:
 
     def peek(self, size: int = 1) -> Steps[str]:
         """Return the next ``size`` characters, fewer only at the end."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise NoProgress
         while len(self.text) - self.pos < size and not self.final:
             yield
         return self.text[self.pos : self.pos + size]

@@ -69,6 +69,8 @@ class CallBlockReader(Struct, eq=False):
     answer: AnswerState
     elements: MarkIndex | None
     hint: str = ""
+    block: CallBlock | None = None
+    """The block that is being read."""
     reached: int = 0
     skipped_noise: int = 0
     """How many characters of ``reached`` were known noise."""
@@ -92,7 +94,8 @@ class CallBlockReader(Struct, eq=False):
         self.skipped_noise = 0
         parts = (self.source, self.buffer, self.tools, self.options, self.answer)
         closing, first = self.dialects.closing(wrap), not self.buffer.text_emitted
-        return CallBlock(*parts, start, closing, waits, at_line, introduced, first)
+        self.block = CallBlock(*parts, start, closing, waits, at_line, introduced, first)
+        return self.block
 
     def read(self, block: CallBlock, wrap: Wrap | None, header: Header) -> Steps[bool]:
         """Read the calls of a block; whether all of it is well-formed."""
@@ -101,6 +104,7 @@ class CallBlockReader(Struct, eq=False):
     def end(self, block: CallBlock, taken: bool) -> bool:
         """End a block; whether it holds a call, as far as it was read."""
         source = self.source
+        self.block = None
         if not taken and not block.has_started and not block.calls:
             self.reached = max(self.reached, source.here)
             return False

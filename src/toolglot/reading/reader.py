@@ -172,6 +172,11 @@ class Reader:
         return self._buffer.drain()
 
     @property
+    def is_stuck(self) -> bool:
+        """Whether reading made no progress, so that the rest of the answer is text: an error in the reader."""
+        return self._answer.is_stuck
+
+    @property
     def is_inside_call(self) -> bool:
         """Whether the text so far ends inside of what may be a call."""
         return self._source.is_kept

@@ -4,6 +4,9 @@ Strategy. Ordinary text is emitted at once. The machine stops only at characters
 (yes, no, or wait for more text), and tries to read a block of calls. If the block is no call, the machine rewinds and
 emits its first character as text, so nothing is lost. Quoted marks are not executed: inline code, code fences and JSON
 that is an answer are text.
+
+Progress. ``run`` drives all steps. If they make no progress, which is a bug in the reader, ``run`` reads no further
+calls: what is undecided and the rest of the answer become text, and the answer is recorded as a near miss.
 """
 
 from __future__ import annotations
@@ -16,8 +19,8 @@ from toolglot.core.options import Options
 from toolglot.core.schema.toolset import CompiledTools
 from toolglot.dialects.event_buffer import EventBuffer, VisibleText
 from toolglot.dialects.partial_call import AnswerState, CallBlock
-from toolglot.dialects.patterns import MORE, MarkIndex, mark
-from toolglot.dialects.scanner import Source, Steps, at_once
+from toolglot.dialects.patterns import MarkIndex, mark
+from toolglot.dialects.scanner import NoProgress, Source, Steps, at_once
 from toolglot.dialects.spec import Channel, Commitment, Region, Wrap
 from toolglot.reading.call_blocks import CallBlockReader, consume_mark
 from toolglot.reading.deferred_calls import DeferredCalls
@@ -116,15 +119,51 @@ class StateMachine:
             self.remember(piece)
 
     def run(self) -> Steps[None]:
+        """Read the answer up to its end."""
+        try:
+            if not self.answer.is_stuck:
+                yield from self.read_answer()
+        except NoProgress:
+            self.stop_reading()
+        if self.answer.is_stuck:
+            yield from self.pass_rest()
+        self.buffer.finish()
+
+    def read_answer(self) -> Steps[None]:
         source = self.source
         ahead = 0
         while not (source.final and source.pos >= len(source.text)):
+            source.step()
             if not self.line_start or source.pos == len(source.text):
                 yield from self.pass_text(ahead)
             ahead = (yield from self.inspect()) if source.pos < len(source.text) else 0
         if self.deferred.blocks:
             self.deferred.end(source.truncated)
-        self.buffer.finish()
+
+    def stop_reading(self) -> None:
+        """Give up reading calls: end the call whose start was emitted, and go back to the first undecided character."""
+        source, block = self.source, self.blocks.block
+        self.answer.is_stuck = True
+        self.answer.near_misses.append(block.dialect if block is not None else "")
+        if not source.abandon():
+            return
+        if block is None or not block.has_started:
+            source.rewind(source.unread)
+        elif block.open_call is not None:
+            block.open_call.truncate()
+            block.close_call()
+        source.release()
+
+    def pass_rest(self) -> Steps[None]:
+        """Emit the rest of the answer as text, or as reasoning if the answer has not left it."""
+        source = self.source
+        if self.deferred.blocks:
+            self.deferred.discard()
+        while True:
+            self.emit_text_up_to(len(source.text))
+            if source.final:
+                return
+            yield
 
     def pass_text(self, ahead: int) -> Steps[None]:
         """Emit text up to the next stop, which is searched ``ahead`` characters from here."""
@@ -219,17 +258,11 @@ class StateMachine:
         """Emit JSON that is an answer as text, up to its last bracket or the end of the paragraph."""
         source = self.source
         depth, quoted, line_end = 0, False, -1
-        while not source.at_end:
-            found = _JSON_STOPS.search(source.text, source.pos)
-            self.emit_text_up_to(len(source.text) if found is None else found.end())
-            if found is None:
-                if not source.final:
-                    yield
-                continue
-            head = found[0]
+        while head := (yield from source.scan(_JSON_STOPS, self.emit_text)):
+            self.emit_text(source.take(1))
             if head == "\\":
-                self.emit_text((yield from source.peek()))
-                source.pos = min(source.pos + 1, len(source.text))
+                yield from source.peek()
+                self.emit_text(source.take(1))
             elif head == '"':
                 quoted = not quoted
             elif head == "\n":
@@ -352,9 +385,7 @@ class StateMachine:
         return True
 
     def find_opening(self, openings: Openings[T]) -> Steps[T | None]:
-        source = self.source
-        while (index := openings.choice.at(source.text, source.pos, source.final)) is MORE:
-            yield
+        index = yield from self.source.choose(openings.choice)
         return None if index is None else openings.entries[index]
 
     def open_at(self, opening: Opening) -> Steps[bool]:

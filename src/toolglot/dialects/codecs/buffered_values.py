@@ -28,18 +28,16 @@ class _ValueCollector:
     last: str = ":"
     pieces: list[str] = field(default_factory=list)
 
-    def take(self, source: Source, end: int) -> None:
-        piece = source.text[source.pos : end]
+    def take(self, piece: str) -> None:
         self.pieces.append(piece)
         self.last = piece.rstrip()[-1:] or self.last
-        source.pos = end
 
-    def take_bracket(self, source: Source, token: str) -> None:
+    def take_bracket(self, token: str) -> None:
         if token in _OPENING:
             self.closers.append(_OPENING[token])
         elif self.closers and token == self.closers[-1]:
             self.closers.pop()
-        self.take(source, source.pos + 1)
+        self.take(token)
 
 
 def collect_value(
@@ -47,23 +45,17 @@ def collect_value(
 ) -> Steps[str | None]:
     """The text up to one of ``ends`` outside brackets and strings (not consumed); None if the text ends first."""
     state = _ValueCollector()
-    while True:
-        found = _STRUCTURE.search(source.text, source.pos)
-        state.take(source, len(source.text) if found is None else found.start())
-        if found is None:
-            if source.final:
-                return None
-            yield
-            continue
+    while head := (yield from source.scan(_STRUCTURE, state.take)):
         if not state.closers:
-            over = found[0] in ends or (yield from source.choose(closing)) is not None
+            over = head in ends or (yield from source.choose(closing)) is not None
             if over:
                 return "".join(state.pieces)
         quote = (yield from find_quote(source, quotes)) if state.last in ":=,[{(" else ""
         if not quote:
-            state.take_bracket(source, source.text[source.pos])
+            state.take_bracket(source.take(1))
         elif not (yield from _collect_string(source, quote, state)):
             return None
+    return None
 
 
 def collect_up_to(source: Source, close: Mark, head: str = "<", other: str = "") -> Steps[str | None]:
@@ -72,22 +64,13 @@ def collect_up_to(source: Source, close: Mark, head: str = "<", other: str = "")
     None if the text ends first, or ``other`` comes before the mark.
     """
     pieces: list[str] = []
-    while True:
-        end = source.text.find(head, source.pos)
-        stop = len(source.text) if end < 0 else end
-        pieces.append(source.text[source.pos : stop])
-        source.pos = stop
-        if source.at_end:
-            return None
-        if end < 0:
-            yield
-        elif (yield from source.match(close)) is not None:
+    while (yield from source.scan(_compile_stop(head), pieces.append)):
+        if (yield from source.match(close)) is not None:
             return "".join(pieces)
-        elif other and (yield from source.peek(len(other))) == other:
+        if other and (yield from source.peek(len(other))) == other:
             return None
-        else:
-            pieces.append(head)
-            source.pos += 1
+        pieces.append(source.take(1))
+    return None
 
 
 def find_quote(source: Source, quotes: tuple[str, ...]) -> Steps[str]:
@@ -111,28 +94,22 @@ def may_be_null(source: Source) -> Steps[bool]:
 
 
 @lru_cache(maxsize=16)
-def _string_stops(quote: str) -> re.Pattern[str]:
-    return re.compile(f"[{re.escape(quote[0])}\\\\]" if quote in QUOTES else re.escape(quote[0]))
+def _compile_stop(head: str, also: str = "") -> re.Pattern[str]:
+    return re.compile(f"[{re.escape(head + also)}]")
 
 
 def _collect_string(source: Source, quote: str, state: _ValueCollector) -> Steps[bool]:
     """Collect one string with its quotes; False if the text ends inside it."""
-    stops = _string_stops(quote)
-    state.take(source, source.pos + len(quote))
-    while True:
-        found = stops.search(source.text, source.pos)
-        state.take(source, len(source.text) if found is None else found.start())
-        if found is None:
-            if source.final:
-                return False
-            yield
-            continue
-        size = 2 if found[0] == "\\" else len(quote)
+    stops = _compile_stop(quote[0], "\\" if quote in QUOTES else "")
+    state.take(source.take(len(quote)))
+    while head := (yield from source.scan(stops, state.take)):
+        size = 2 if head == "\\" else len(quote)
         here = yield from source.peek(size)
         if here == quote and (yield from _string_ends(source, size)):
-            state.take(source, source.pos + size)
+            state.take(source.take(size))
             return True
-        state.take(source, source.pos + (2 if found[0] == "\\" else 1))
+        state.take(source.take(2 if head == "\\" else 1))
+    return False
 
 
 def _string_ends(source: Source, ahead: int) -> Steps[bool]:

@@ -47,7 +47,7 @@ def _read(value: RawValue) -> Steps[str | None]:
     pieces: list[str] = []
     closed = outside = False
     nested = 0
-    while (yield from _take_text(value, pieces)):
+    while (yield from source.scan(_STOPS, pieces.append)):
         if (yield from source.look(_CLOSE)) is not None:
             if (yield from source.look(_OPEN, 3)) is not None:
                 source.pos += 12
@@ -67,22 +67,8 @@ def _read(value: RawValue) -> Steps[str | None]:
         if outside and (opens or closed):
             return None
         nested += opens and closed
-        pieces.append(source.text[source.pos])
-        source.pos += 1
+        pieces.append(source.take(1))
     return None
-
-
-def _take_text(value: RawValue, pieces: list[str]) -> Steps[bool]:
-    """Collect text up to where a mark may begin; False if the text ends first."""
-    source = value.reader.block.source
-    while True:
-        found = _STOPS.search(source.text, source.pos)
-        end = len(source.text) if found is None else found.start()
-        pieces.append(source.text[source.pos : end])
-        source.pos = end
-        if found is not None or source.final:
-            return found is not None
-        yield
 
 
 def _find_end(value: RawValue, ahead: int) -> Steps[int]:

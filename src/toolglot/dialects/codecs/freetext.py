@@ -16,6 +16,7 @@ from toolglot.dialects.patterns import Mark, MarkChoice, Match, mark
 from toolglot.dialects.scanner import Steps
 from toolglot.dialects.spec import CallSyntax
 
+_LINE_BREAK = re.compile("\n")
 _NOTHING = Mark(*(f"{word}{{before_break}}" for word in ("None", "none", "null", "N/A", "n/a")), named=False)
 
 BEFORE_STRUCTURE = re.compile(r"[^\w\s(]{1,3}\s*(?:\{\s*[\"']|<\w)")
@@ -74,21 +75,11 @@ class FreeText:
     def _text(self, block: CallBlock, emit: Callable[[str], None]) -> Steps[None]:
         source = block.source
         ends = _choose(self.ends)
-        while True:
-            end = source.text.find("\n", source.pos)
-            stop = len(source.text) if end < 0 else end
-            emit(source.text[source.pos : stop])
-            source.pos = stop
-            if source.at_end:
-                return
-            if end < 0:
-                yield
-                continue
+        while (yield from source.scan(_LINE_BREAK, emit)):
             gap = yield from source.find_nonblank()
             if source.pos + gap >= len(source.text) or (yield from source.choose(ends, gap)) is not None:
                 return
-            emit(source.text[source.pos : source.pos + gap])
-            source.pos += gap
+            emit(source.take(gap))
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,9 +131,12 @@ class JsonEnvelope:
         return over
 
     def _reject_element(self, block: CallBlock, here: int, end: int) -> Steps[bool]:
-        """Reject an element that begins ``here`` and is no call; whether the list goes on behind it."""
+        """Reject an element that begins ``here`` and is not a call; whether the list goes on after it.
+
+        The list ends if the text does, or if a mark that closes it stands where the element begins.
+        """
         block.source.rewind(here)
-        if (yield from collect_value(block.source, ",]", block.closing)) is None or block.begin("", here) is None:
+        if not (yield from collect_value(block.source, ",]", block.closing)) or block.begin("", here) is None:
             block.source.rewind(end)
             return False
         return True

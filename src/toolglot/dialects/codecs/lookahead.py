@@ -260,6 +260,7 @@ class Lookahead:
         """Move to where the next mark may begin; False if the text ends first."""
         source = self.source
         while True:
+            source.step()
             found = stops.search(source.text, source.pos)
             end = len(source.text) if found is None else found.start()
             self.work += end - source.pos + 1

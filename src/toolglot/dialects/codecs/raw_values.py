@@ -132,6 +132,7 @@ class RawValue(Struct, eq=False):
         source = self.reader.block.source
         run: PassThrough | None = None
         while True:
+            source.step()
             found = self.marks.stops.search(source.text, source.pos)
             end = len(source.text) if found is None else found.start()
             if end > source.pos:

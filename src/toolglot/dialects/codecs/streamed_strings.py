@@ -148,6 +148,7 @@ def read_string(
     plain = _plain(quote, literals.unescape, path)
     run: PassThrough | None = None
     while True:
+        source.step()
         found = plain.text.match(source.text, source.pos)
         if found is not None and (piece := found[0]):
             out.write(plain.encode(piece))
