@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,11 +21,16 @@ from support.gateway import ASK
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("TOOL", "OPENAI"))}
 
 
-@contextmanager
-def started(*command: str, **environ: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def started(*command: str, **environ: str) -> AbstractContextManager[tuple[subprocess.Popen[str], int]]:
     """A command of toolglot that serves, and its port."""
+    return started_program("-m", "toolglot", *command, **environ)
+
+
+@contextmanager
+def started_program(*command: str, **environ: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A Python program that serves, and its port."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "toolglot", *command],
+        [sys.executable, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -246,3 +251,39 @@ def test_whole_answers_that_outlast_the_drain_are_refused() -> None:
         with connection.getresponse() as response:
             assert (response.status, json.load(response)["error"]["code"]) == (503, "shutting_down")
         assert server.wait(20) == 0
+
+
+HANGING_READER = """
+import sys
+from toolglot.cli.main import main
+from toolglot.core import watchdog
+from toolglot.reading.reader import Reader
+
+def hanging(method):
+    def hang(*given):
+        while watchdog.watch().number & 1:  # not what is read before the server listens
+            pass
+        return method(*given)
+    return hang
+
+Reader.feed, Reader.feed_last = hanging(Reader.feed), hanging(Reader.feed_last)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_hanging_reader_stops_neither_others_nor_the_signal() -> None:
+    """Each answer ends with an error, and ``/health`` and SIGTERM are served meanwhile."""
+    with started("sim", "--port", "0", "--dialect", "hermes") as (_, upstream):
+        address = f"http://127.0.0.1:{upstream}/v1"
+        with started_program("-c", HANGING_READER, "serve", "--port", "0", "--base-url", address) as (server, port):
+            for stream in (False, True):
+                with asked(port, stream=stream) as response:
+                    assert b"gateway_stuck" in response.read()
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            with closing(connection):
+                connection.request("GET", "/health")
+                assert connection.getresponse().status == 200
+            with asked(port, stream=True) as response:
+                server.send_signal(signal.SIGTERM)
+                response.read()
+            assert server.wait(20) == 0

@@ -24,6 +24,7 @@
     ├── OverloadError                  the gateway is at its limit                           503
     ├── ShutdownError                  the gateway is shutting down                          503
     └── InternalError                  a bug in toolglot                                     500
+        └── StuckError                 work that did not end
 
 The branch says who is at fault. Each error has an HTTP status, a stable code for programs and a message that is safe to
 show. Text written by a model never raises: what cannot be read is returned as text or as a rejected call.
@@ -253,3 +254,12 @@ class ShutdownError(ToolglotError):
 
 class InternalError(ToolglotError):
     """A bug in toolglot."""
+
+
+class StuckError(InternalError):
+    """The conversion of a request or an answer did not end and was interrupted."""
+
+    code = "gateway_stuck"
+
+    def __init__(self, message: str = "The gateway could not convert this in time and gave up.") -> None:
+        super().__init__(message)

@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
+from toolglot.core import watchdog
+
 LARGE_REQUEST: Final = 1 << 13
 LARGE_ANSWER: Final = 1 << 16
 SWITCH_SECONDS: Final = 0.001
@@ -25,10 +27,17 @@ _EXECUTOR: Final = ThreadPoolExecutor(THREADS, thread_name_prefix="toolglot-work
 
 
 async def run(large: bool, work: Callable[Params, Result], *args: Params.args, **named: Params.kwargs) -> Result:
-    """Call ``work``, in a thread if it is ``large``. Cancelling the caller does not interrupt work that has begun."""
+    """Call ``work``, in a thread if it is ``large``. Cancelling the caller does not interrupt work that has begun.
+
+    Raises ``StuckError`` if the work does not end.
+    """
     if not large:
-        return work(*args, **named)
-    return await asyncio.get_running_loop().run_in_executor(_EXECUTOR, partial(work, *args, **named))
+        return watchdog.watch().run(work, *args, **named)
+    return await asyncio.get_running_loop().run_in_executor(_EXECUTOR, partial(_run_in_thread, work, *args, **named))
+
+
+def _run_in_thread(work: Callable[Params, Result], *args: Params.args, **named: Params.kwargs) -> Result:
+    return watchdog.watch(watchdog.THREAD_TICKS).run(work, *args, **named)
 
 
 def shorten_switch_interval() -> None:

@@ -36,6 +36,7 @@ from toolglot.core.errors import (
     UpstreamError,
     UpstreamResponseError,
 )
+from toolglot.core.watchdog import watch
 from toolglot.gateway.capabilities.learned import find_folder
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.exchange import Exchange, prepare
@@ -379,7 +380,7 @@ class Gateway:
         large = len(body) >= offload.LARGE_REQUEST
         prepared = partial(prepare_with_tools if large else prepare, incoming, context or self.context)
         for _ in range(MAX_PREPARATIONS):
-            exchange = await offload.run(large, prepared) if large else prepared()
+            exchange = await offload.run(large, prepared) if large else watch().run(prepared)
             if isinstance(exchange, Exchange):
                 if kept is not None and kept.shared and exchange.keeps_values:
                     exchange.before_end.append(kept.flush)

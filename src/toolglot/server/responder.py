@@ -14,6 +14,7 @@ from toolglot.core import offload
 from toolglot.core.error_guide import find_reference
 from toolglot.core.errors import AuthenticationError, ToolglotError, UpstreamError, UpstreamResponseError
 from toolglot.core.redaction import redact, redact_code
+from toolglot.core.watchdog import watch
 from toolglot.gateway import response_pipeline as answers
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.response_streams import Stream, TranslatedStream, open_stream
@@ -47,6 +48,7 @@ class Responder:
         self.recorder = exchange.recorder
         self.heartbeat_seconds = heartbeat_seconds
         self.loop = request.loop
+        self.work = watch()
         self.stream: Stream | None = None
         self.tail = b""
         self.last_write = self.loop.time()
@@ -79,11 +81,11 @@ class Responder:
         if not exchange.is_unparsed(error):
             raise error
         if not exchange.streamed:
-            out = answers.reply_to_failure(exchange, error)
+            out = self.work.run(answers.reply_to_failure, exchange, error)
             return None if exchange.asks_again else self.respond(out)
         stream = self.open_stream()
         assert isinstance(stream, TranslatedStream)
-        await self.end_unless_asked_again(stream.convert_failure(error))
+        await self.end_unless_asked_again(self.work.run(stream.convert_failure, error))
         return None
 
     def decode_refusal(self, response: UpstreamResponse, body: bytes) -> UpstreamResponseError:
@@ -129,10 +131,10 @@ class Responder:
     def settle(self) -> Response | None:
         """Answer with the first attempt: the model could not be asked again."""
         if not self.exchange.streamed:
-            return self.respond(answers.settle_whole(self.exchange))
+            return self.respond(self.work.run(answers.settle_whole, self.exchange))
         assert isinstance(self.stream, TranslatedStream)
         self.begin()
-        self.end(self.stream.settle())
+        self.end(self.work.run(self.stream.settle))
         return None
 
     async def answer_stream_from_whole(self, response: UpstreamResponse) -> None:
@@ -170,18 +172,19 @@ class Responder:
             self.fail(error)
             return
         if not self.request.response_complete:
-            await self.end_unless_asked_again(self.tail or stream.close())
+            await self.end_unless_asked_again(self.tail or self.work.run(stream.close))
         if not response.ended:
             await response.drain_tail()
 
     def make_consumer(self, stream: Stream, response: UpstreamResponse) -> Consumer:
         """The callback for each chunk of the upstream's body (hot path)."""
-        feed, write, count_bytes, now = stream.feed, self.request.write, self.recorder.count_bytes, self.loop.time
+        write, count_bytes, now = self.request.write, self.recorder.count_bytes, self.loop.time
+        feed = self.work.guard(stream.feed)
 
         def consume(chunk: bytes) -> bool:
             out = feed(chunk)
             if stream.over:
-                self.tail = out + stream.close()
+                self.tail = out + self.work.run(stream.close)
                 if not self.exchange.before_end and not self.exchange.asks_again:
                     self.end(self.tail)
                 response.stop()
@@ -206,7 +209,7 @@ class Responder:
         stream = self.open_stream()
         if not stream.over:
             self.recorder.note_error(error)
-        self.end(stream.fail(error))
+        self.end(self.work.run(stream.fail, error))
 
     def begin_attempt(self) -> None:
         """The model is asked again; its next answer continues the stream."""
