@@ -73,15 +73,12 @@ def to_json_number(text: str) -> str:
     """Convert a number to valid JSON: 007, 1_000 and .5 are rewritten, valid text is unchanged."""
     if _LEGAL_NUMBER.match(text):
         return text
-    plain = text.replace("_", "")
-    try:
-        return str(int(plain, 0))
-    except ValueError:
-        pass
-    try:
-        return str(int(plain, 10))
-    except ValueError:
-        return repr(float(plain))
+    sign, plain = "-" if text[0] == "-" else "", text.lstrip("+-").replace("_", "")
+    if plain[:2] in ("0x", "0X"):
+        return sign + str(int(plain, 16))
+    mantissa, mark, exponent = plain.replace("E", "e").partition("e")
+    whole, point, fraction = mantissa.partition(".")
+    return f"{sign}{whole.lstrip('0') or '0'}{point}{fraction or '0' if point else ''}{mark}{exponent}"
 
 
 def dump(value: Value) -> str:
@@ -140,7 +137,10 @@ def _check_depth(value: Value) -> None:
 
 
 _BLANKS = re.compile(r"\s*")
-_NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])")
+_NUMBER = re.compile(
+    r"[-+]?(?:0[xX][0-9a-fA-F]{1,256}+|(?:[0-9][0-9_]*+(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)(?![\w.])"
+)
+"""Possessive repetitions: otherwise many digits before a letter would take quadratic time."""
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$.\-]*")
 _NEXT_STRING = re.compile(r"\s*[\"']")
 _LOOSE_KEY = re.compile(r"[^\s\"'<>{}\[\]:,][^\"'<>{}\[\]:,\n]*")
