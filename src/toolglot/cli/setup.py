@@ -13,7 +13,7 @@ from typing import Any
 from toolglot.cli.backups import REMOVED, RESTORED, TAKEN_BACK, BackedUpFile
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import FINDINGS, OK, Commands
-from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_address, name_models
+from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_address, find_key, name_models
 from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, ConfigFile, Connection, find_agent, suggest_agent
 from toolglot.core.errors import UsageError
 
@@ -100,7 +100,7 @@ def undo(agent: Agent, force: bool) -> dict[str, Any]:
 
 def set_up(agent: Agent, arguments: argparse.Namespace) -> dict[str, Any]:
     """Write or print the configuration. Raises: UsageError if there is no gateway or a file cannot be edited."""
-    key = arguments.key or os.environ.get(KEY_VARIABLE, "")
+    key = find_key(arguments.key)
     settings = load_settings(argparse.Namespace(config=arguments.config))
     contact = GatewayContact(find_address(arguments.url, settings), key, "toolglot-setup")
     tests = not (arguments.no_test or arguments.print)
