@@ -318,7 +318,7 @@ def write_files(agent: Agent, connection: Connection) -> None:
         for entry in own.iterdir() if own.is_dir() else ():
             link = Path(connection.folder, agent.launch.mirrors, entry.name)
             if not link.exists():
-                link.symlink_to(entry.resolve(), target_is_directory=entry.is_dir())
+                link.symlink_to(os.path.realpath(entry), target_is_directory=entry.is_dir())
 
 
 def print_plan(agent: Agent, arguments: argparse.Namespace, connection: Connection) -> None:

@@ -52,26 +52,31 @@ def replace_file(path: Path, data: bytes, like: os.stat_result | None = None) ->
     allowed; by default only this user may read it. Raises: OSError; the file is then unchanged.
     """
     fresh = path.with_name(f".{path.name[:200]}.{token_hex(8)}.toolglot-new")
-    number = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_WAIT | NO_LINK, PRIVATE)
     try:
-        with os.fdopen(number, "wb") as file:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_WAIT, PRIVATE), "wb") as file:
             file.write(data)
             file.flush()
             if like is not None:
                 _copy_state(file.fileno(), like)
             os.fsync(file.fileno())
         fresh.replace(path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             fresh.unlink()
+        if isinstance(error, OSError):
+            error.filename = str(path)
         raise
 
 
 def _copy_state(number: int, like: os.stat_result) -> None:
     if os.name != "posix":
         return
-    own = os.fstat(number)
-    if (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
-        with suppress(OSError):  # only root may give files away; a group can be one of the user's
-            os.fchown(number, like.st_uid if os.geteuid() == 0 else -1, like.st_gid)
-    os.fchmod(number, stat.S_IMODE(like.st_mode) & 0o777)
+    mode = stat.S_IMODE(like.st_mode) & 0o777
+    if os.geteuid() == 0:
+        os.fchown(number, like.st_uid, like.st_gid)
+    elif os.fstat(number).st_gid != like.st_gid:
+        try:
+            os.fchown(number, -1, like.st_gid)
+        except OSError:  # it is not a group of this user, and what it may do is not for another group
+            mode &= ~stat.S_IRWXG
+    os.fchmod(number, mode)
