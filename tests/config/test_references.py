@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -232,7 +233,7 @@ def test_what_is_not_a_file(tmp_path: Path) -> None:
     for name, reason in reasons.items():
         path = tmp_path / name
         expected = f"TOOLGLOT_CLIENT_KEYS_FILE: cannot read the secret in {path}: {reason}"
-        assert refuse(lambda path=path: load_key(path)) == expected
+        assert refuse(partial(load_key, path)) == expected
     assert "not a regular file" in refuse(lambda: load({}, {"TOOLGLOT_API_KEY_FILE": "/dev/zero", **BASE}))
     message = refuse(lambda: load_toml(tmp_path, 'server.keys = "file:missing"'))
     assert message.startswith(f"{tmp_path}/toolglot.toml: [server] keys: cannot read the secret in {tmp_path}/missing")

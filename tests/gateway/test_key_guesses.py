@@ -84,7 +84,7 @@ def test_all_together_are_limited_but_not_those_of_this_machine() -> None:
 
 
 def test_a_key_that_was_presented_before_is_no_guess() -> None:
-    """Clients that work go on while others at their address guess; one that repeats an old key blocks nobody."""
+    """Clients that work go on while others at their address guess; one that repeats an old key blocks no one."""
     limit = GuessLimit(Clock(), each=10)
     assert limit.admit("10.0.0.1", "right", is_right)
     assert not any(limit.admit("10.0.0.1", "old", is_right) for _ in range(1000))
