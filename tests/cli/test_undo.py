@@ -287,13 +287,19 @@ def test_interrupted_before_the_file_was_written(tmp_path: Path, monkeypatch: py
     file.path.write_bytes(b"A=old")
     put: Any = BackedUpFile._put
 
+    failure: BaseException = OSError(28, "No space left on device")
+
     def fail(self: BackedUpFile, path: Path, data: bytes) -> None:
         if path == self.path:
-            raise OSError(28, "No space left on device")
+            raise failure
         put(self, path, data)
 
     monkeypatch.setattr(BackedUpFile, "_put", fail)
     with pytest.raises(OSError):
+        file.write(file.read(), "A=new\nB=1", "")
+    assert os.listdir(tmp_path) == ["a"], "nothing is left of a setup that failed"
+    failure = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
         file.write(file.read(), "A=new\nB=1", "")
     monkeypatch.undo()
     plan = file.plan_undo()

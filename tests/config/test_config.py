@@ -104,6 +104,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "server.default_model": ("coder", "coder"),
     "server.start_checks": ("false", False),
     "server.unknown_model": ("only_model", "only_model"),
+    "server.unknown_ids": ("pass", "pass"),
     "server.state_dir": ("none", "none"),
     "tool_calling.enabled": ("off", False),
     "tool_calling.auto_detect": ("0", False),

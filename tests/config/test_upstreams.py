@@ -76,43 +76,8 @@ def test_cookies_are_taken_from_the_variable_beside_the_token(write: Path) -> No
     assert not load_text(write, ACCEPTED + 'api_key = "env:QWEN_TOKEN"', QWEN_TOKEN=TOKEN).upstreams[0].cookies
 
 
-def test_a_secret_may_be_a_file_that_only_its_owner_can_read(write: Path) -> None:
-    key, cookies = write.parent / "key", write.parent / "sub" / "cookies"
-    cookies.parent.mkdir()
-    for path, content in ((key, TOKEN), (cookies, COOKIES)):
-        path.write_text(content + "\n", "utf-8")
-        path.chmod(0o600)
-    text = ACCEPTED + f'api_key = "file:{key}"\ncookies = "file:sub/cookies"\n'
-    [upstream] = load_text(write, text).upstreams
-    assert (upstream.api_key.reveal(), upstream.cookies.reveal()) == (TOKEN, COOKIES)
-    for mode in (0o640, 0o604, 0o644, 0o660):
-        key.chmod(mode)
-        message = refuse(write, text)
-        assert f"chmod 600 {key}" in message and TOKEN not in message
-    key.chmod(0o400)
-    load_text(write, text)
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"), [(None, "No such file"), (b"\xff\xfe", "is not text"), (b"a b", "***")]
-)
-def test_a_secret_file_that_cannot_be_used(write: Path, content: bytes | None, problem: str) -> None:
-    key = write.parent / "key"
-    if content is not None:
-        key.write_bytes(content)
-        key.chmod(0o600)
-    assert problem in refuse(write, ACCEPTED + 'api_key = "file:key"')
-
-
 def test_only_secrets_are_read_from_files(write: Path) -> None:
     assert load_text(write, 'server.default_model = "file:model"').server.default_model == "file:model"
-
-
-def test_keys_of_clients_may_be_a_file_too(write: Path) -> None:
-    keys = write.parent / "keys"
-    keys.write_text("one, two\n", "utf-8")
-    keys.chmod(0o600)
-    assert len(load_text(write, 'server.keys = "file:keys"').server.keys) == 2
 
 
 def test_every_secret_of_an_upstream_is_redacted() -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import aiohttp
 import pytest
 from support.console import OpenedConsole, opened_console
 from support.gateway import Answer, run
 
 from toolglot.config import KeyHash, make_key
+from toolglot.gateway.key_guesses import ALL_LOGIN_GUESSES, CLIENT_GUESSES, LOGIN_GUESSES
 from toolglot.store import open_store
 from toolglot.store.interface import ADMIN, KeyRow, Store
 from toolglot.store.sql_store import SqlStore
@@ -264,5 +266,98 @@ def test_without_keys_only_loopback_is_served(tmp_path: Path) -> None:
             for path in ("/console", "/console/assets/app.js", "/console/api/state", "/console/api/sessions"):
                 assert (await console.call(path, host="evil.example")).status == 403, path
                 assert (await console.call(path, origin="http://evil.example")).status == 403, path
+
+    run(test)
+
+
+# -- guessing ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No try is given back while a test runs."""
+    monkeypatch.setattr("toolglot.server.app.monotonic", lambda: 1000.0)
+
+
+async def log_in_from(console: OpenedConsole, address: str, key: str) -> Answer:
+    """Log in from another address of this machine."""
+    connector = aiohttp.TCPConnector(local_addr=(address, 0))
+    async with aiohttp.ClientSession(connector=connector) as http:
+        return await log_in(OpenedConsole(console.address, http), key)
+
+
+@pytest.mark.usefixtures("stopped_clock")
+def test_logins_are_limited_by_address(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, **KEYS) as console:
+            cookie = cookie_of(await log_in(console, ADMIN_KEY))
+            statuses = [(await log_in(console, f"guess {number}")).status for number in range(LOGIN_GUESSES + 5)]
+            assert statuses == [401] * LOGIN_GUESSES + [429] * 5
+            refused = await log_in(console, ADMIN_KEY)
+            assert refused.status == 429 and 0 < int(refused.headers["retry-after"]) <= 60
+            assert "set-cookie" not in refused.headers
+            assert refused.json["error"]["message"].startswith("Too many wrong keys")
+            assert (await console.call("/sessions", cookie=cookie)).status == 200, "a login goes on"
+            assert (await console.call("/state")).status == 200, "the page can be shown"
+            assert (await log_in_from(console, "127.0.0.2", ADMIN_KEY)).status == 200
+            assert (await log_in_from(console, "127.0.0.2", CLIENT_KEY)).status == 403
+
+    run(test)
+
+
+@pytest.mark.parametrize("path", ["/state", "/sessions", "/live", "/turns/x"])
+@pytest.mark.usefixtures("stopped_clock")
+def test_the_console_is_no_other_way_to_guess(path: str, tmp_path: Path) -> None:
+    """Programs may present the key itself."""
+
+    async def test() -> None:
+        async with opened_console(tmp_path, **KEYS) as console:
+            assert (await console.call("/sessions", x_api_key=ADMIN_KEY)).status == 200
+            statuses = [
+                (await console.call(path, authorization=f"Bearer guess-{number}")).status
+                for number in range(LOGIN_GUESSES + 5)
+            ]
+            assert statuses[LOGIN_GUESSES:] == [429] * 5 and 429 not in statuses[:LOGIN_GUESSES]
+            assert (await log_in(console, ADMIN_KEY)).status == 429
+            assert (await console.call("/sessions", x_api_key=CLIENT_KEY)).status == 429
+            assert (await console.call("/sessions", x_api_key=ADMIN_KEY)).status == 200, "it was used before"
+            assert (await console.ask(key=CLIENT_KEY)).status == 200
+
+    run(test)
+
+
+@pytest.mark.usefixtures("stopped_clock")
+def test_logins_are_limited_in_all(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, **KEYS) as console:
+            compared = 0
+            for host in range(2, 20):
+                connector = aiohttp.TCPConnector(local_addr=(f"127.0.0.{host}", 0))
+                async with aiohttp.ClientSession(connector=connector) as http:
+                    other = OpenedConsole(console.address, http)
+                    for number in range(LOGIN_GUESSES + 1):
+                        compared += (await log_in(other, f"guess {host} {number}")).status == 401
+            assert compared == ALL_LOGIN_GUESSES
+
+    run(test)
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/records", "/metrics", "/nowhere", "/v1/chat/completions"])
+@pytest.mark.usefixtures("stopped_clock")
+def test_client_keys_cannot_be_guessed_without_limit(path: str, tmp_path: Path) -> None:
+    async def test() -> None:
+        async with opened_console(tmp_path, **KEYS) as console:
+            assert (await console.ask(key=CLIENT_KEY)).status == 200
+
+            async def present(key: str) -> int:
+                method = "POST" if path.endswith("completions") else "GET"
+                async with console.http.request(method, console.address + path, headers={"x-api-key": key}) as answer:
+                    return answer.status
+
+            statuses = [await present(f"guess-{number}") for number in range(CLIENT_GUESSES + 5)]
+            assert statuses == [401] * CLIENT_GUESSES + [429] * 5
+            assert await present(ADMIN_KEY) == 429, "a right key that is new is not compared either"
+            assert await present("") == 401, "no key is no guess"
+            assert (await console.ask(key=CLIENT_KEY)).status == 200, "a client that works goes on"
 
     run(test)

@@ -40,6 +40,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "console.static_files:page_headers": (ALL, "the headers of that page"),
     "config.settings:_pattern": (1024, "compiled patterns of model names"),
     "gateway.exchange:_find_address": (256, "addresses of requests"),
+    "gateway.key_guesses:find_network": (1024, "the network of an address"),
     "config.upstreams:extend_url": (1024, "endpoint URLs"),
     "config.upstreams:_write_probe": (ALL, "a call in each dialect"),
     "config.upstreams:known_dialect": (1024, "the dialect of a model name"),

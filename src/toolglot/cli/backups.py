@@ -4,13 +4,16 @@ Strategy. Next to a changed file are ``<name>.toolglot-backup`` with its former 
 ``<name>.toolglot-setup``, a note with the digest of what was written and with each value that was set. A file that
 was not changed since gets its former bytes back. In one that its client or a person has changed, each value that is
 still the one that was set becomes what it was before, and everything else stays.
+
+Only regular files are read and written. If the file is a link, as programs that manage dotfiles make them, what it
+points to is changed, provided that both belong to the user. Links at the names of backup and note are refused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,11 +24,12 @@ import msgspec
 from toolglot.clients.file_editing import ChangeList, find_changes, parse_text, revert_text
 from toolglot.clients.setting_paths import show_path
 from toolglot.core.errors import UsageError
+from toolglot.core.regular_files import read_regular, replace_file
 
 BACKUP: Final = ".toolglot-backup"
 NOTE: Final = ".toolglot-setup"
-PRIVATE: Final = 0o600
-"""New files can hold a key."""
+MAX_FILE: Final = 64 << 20
+"""Bytes of a file above which it is not edited."""
 RESTORED, REMOVED, TAKEN_BACK = "restored", "removed", "taken back"
 EMPTY: Final = ("", "{}")
 
@@ -86,14 +90,12 @@ class BackedUpFile:
             if note is not None and content and self._parse(content) == parse_text(text, self.kind):
                 return False
         existed = bool(base.strip()) or (note.existed if note else content is not None)
-        folders = note.folders if note else self._make_folders()
         former = base.encode()
-        if existed:
-            self._put(self.backup, former)
-        else:
-            self.backup.unlink(missing_ok=True)
         needed = () if existed else defaults
         changes = find_changes(parse_text(base, self.kind), parse_text(text, self.kind), volatile, needed)
+        self.check_owner()
+        earlier = {path: self._read_own(path) for path in (self.backup, self.note_path)}
+        folders = note.folders if note else self._make_folders()
         written = SetupNote(
             sha256=_digest(text.encode()),
             existed=existed,
@@ -102,8 +104,17 @@ class BackedUpFile:
             address=address,
             changes=changes,
         )
-        self._put(self.note_path, msgspec.json.encode(written))
-        self._put(self.path, text.encode())
+        try:
+            self._put(self.backup, former if existed else None)
+            self._put(self.note_path, msgspec.json.encode(written))
+            self._put(self.find_target(), text.encode())
+        except OSError:
+            for path, data in earlier.items():
+                with suppress(OSError):
+                    self._put(path, data)
+            if note is None:
+                _remove_empty(folders)
+            raise
         return True
 
     # Taking back
@@ -114,7 +125,7 @@ class BackedUpFile:
         Parameters: ``force`` restores the former bytes whatever others have changed since. Raises: UsageError if that
         cannot be done, OSError.
         """
-        if force and self.note_path.exists():
+        if force and self._read_own(self.note_path) is not None:
             return self._plan_force()
         note = self._read_note()
         return None if note is None else self._plan(note)
@@ -124,22 +135,21 @@ class BackedUpFile:
         note: SetupNote | None = None
         with suppress(UsageError):
             note = self._read_note()
-        damaged = self.backup.exists() and note is not None and note.existed and self._is_damaged(note)
-        if plan.content is None:
-            self.path.unlink(missing_ok=True)
-        elif plan.content != self._content():
-            self._put(self.path, plan.content)
+        backup = self._read_own(self.backup)
+        damaged = backup is not None and note is not None and note.existed and self._is_damaged(note)
+        if plan.content != self._content():
+            self._put(self.find_target(), plan.content)
         if damaged and plan.state == TAKEN_BACK:
             plan.remarks.append(f"{self.backup} is left there")
         else:
-            self.backup.unlink(missing_ok=True)
-        self.note_path.unlink()
-        for folder in note.folders if note else ():
-            if Path(folder).is_dir() and not any(Path(folder).iterdir()):
-                Path(folder).rmdir()
+            self._put(self.backup, None)
+        self._put(self.note_path, None)
+        _remove_empty(note.folders if note else ())
 
     def _plan(self, note: SetupNote) -> Undo:
         content, former = self._content(), self._read_backup(note)
+        if not note.existed and self.path.is_symlink():
+            raise UsageError(f"{self.path} is a link now, which setup did not make: {self._edit}")
         if content is None and (former is not None or not note.existed):
             gone = "it had been deleted since the setup"
             return Undo(self.path, RESTORED if note.existed else REMOVED, former, remarks=[gone])
@@ -173,7 +183,7 @@ class BackedUpFile:
         if not note.existed and text.strip() in EMPTY:
             return Undo(self.path, REMOVED)
         if self._is_damaged(note):
-            how = "changed since" if self.backup.exists() else "missing"
+            how = "missing" if self._read_own(self.backup) is None else "changed since"
             plan.remarks.append(f"its backup is {how}, so settings were taken back one by one")
         befores = [change.before for change in note.changes.changes]
         if note.address and note.address in text and not any(note.address in str(before) for before in befores):
@@ -185,15 +195,16 @@ class BackedUpFile:
             note = self._read_note()
         except UsageError:
             note = None
-        if self.backup.exists():
-            return Undo(self.path, RESTORED, self.backup.read_bytes())
+        backup = self._read_own(self.backup)
+        if backup is not None:
+            return Undo(self.path, RESTORED, backup)
         if note is None or note.existed:
             raise UsageError(f"there is no backup {self.backup} to restore: undo without --force, or {self._edit}")
         return Undo(self.path, REMOVED)
 
     def _by_hand(self, note: SetupNote | None) -> str:
         forced = "give --force, which restores "
-        if self.backup.exists():
+        if self.backup.is_file():
             return f"{self._edit}, or {forced}{self.backup}"
         return f"{self._edit}, or {forced}that there was no file" if note and not note.existed else self._edit
 
@@ -211,10 +222,9 @@ class BackedUpFile:
 
     def _read_note(self) -> SetupNote | None:
         """The note, if there is one. Raises: UsageError if it is damaged."""
+        written = self._read_own(self.note_path)
         try:
-            return msgspec.json.decode(self.note_path.read_bytes(), type=SetupNote)
-        except FileNotFoundError:
-            return None
+            return None if written is None else msgspec.json.decode(written, type=SetupNote)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise UsageError(
                 f"{self.note_path} is damaged, so it is not known what setup wrote to {self.path}:"
@@ -223,15 +233,53 @@ class BackedUpFile:
 
     def _read_backup(self, note: SetupNote) -> bytes | None:
         """The former bytes; None if there was no file, or the backup is missing or damaged."""
-        return None if not note.existed or self._is_damaged(note) else self.backup.read_bytes()
+        return None if not note.existed or self._is_damaged(note) else self._read_own(self.backup)
 
     def _is_damaged(self, note: SetupNote) -> bool:
         if not note.existed:
             return False
-        return not self.backup.exists() or _digest(self.backup.read_bytes()) != note.backup_sha256
+        backup = self._read_own(self.backup)
+        return backup is None or _digest(backup) != note.backup_sha256
+
+    def find_target(self) -> Path:
+        """The file that is changed: what the path points to if it is a link. Raises: UsageError if it leads nowhere."""
+        if not self.path.is_symlink():
+            return self.path
+        try:
+            return Path(os.path.realpath(self.path, strict=True))
+        except OSError as error:
+            reason = f"a link that leads nowhere ({error.strerror})"
+            raise UsageError(f"{self.path} is {reason}: correct or remove it") from None
+
+    def check_owner(self) -> None:
+        """Raise UsageError if the file, or a link to it, belongs to another user; root may change files of others, and
+        follows no links of theirs."""
+        target = self.find_target()
+        if os.name != "posix" or not target.exists():
+            return
+        owners, own = {target.stat().st_uid, self.path.lstat().st_uid}, {os.geteuid()}
+        if owners != own and (target != self.path or own != {0}):
+            shown = self.path if target == self.path else f"{self.path}, a link to {target},"
+            raise UsageError(
+                f"{shown} belongs to another user: change the settings where they are managed"
+                " ('toolglot setup CLIENT --print' shows them)"
+            )
 
     def _content(self) -> bytes | None:
-        return self.path.read_bytes() if self.path.exists() else None
+        try:
+            return read_regular(self.find_target(), MAX_FILE, follow=False)
+        except FileNotFoundError:
+            return None
+
+    def _read_own(self, path: Path) -> bytes | None:
+        """The content of the backup or the note; None if there is none. Raises: UsageError if something else has its
+        name, OSError."""
+        if path.is_symlink():
+            raise UsageError(f"{path} is a link, which setup did not make: move it away")
+        try:
+            return read_regular(path, MAX_FILE, follow=False)
+        except FileNotFoundError:
+            return None
 
     def _parse(self, content: bytes) -> object:
         return parse_text(self._decode(content), self.kind)
@@ -248,15 +296,19 @@ class BackedUpFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         return tuple(str(folder) for folder in missing)
 
-    def _put(self, path: Path, data: bytes) -> None:
-        """Replace a file at once, with the permissions that the configured file has. A link stays a link."""
-        mode = self.path.stat().st_mode & 0o777 if self.path.exists() else PRIVATE
-        target = path.resolve()
-        fresh = target.with_name(f"{target.name}.toolglot-new")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE), "wb") as file:
-            file.write(data)
-        fresh.chmod(mode)
-        fresh.replace(target)
+    def _put(self, path: Path, data: bytes | None) -> None:
+        """Replace a file at once, with the permissions that the configured file has; None removes it."""
+        if data is None:
+            path.unlink(missing_ok=True)
+            return
+        replace_file(path, data, like=self.path.stat() if self.path.exists() else None)
+
+
+def _remove_empty(folders: Iterable[str]) -> None:
+    """Remove folders, innermost first, that hold nothing."""
+    for folder in folders:
+        with suppress(OSError):
+            Path(folder).rmdir()
 
 
 def _digest(data: bytes) -> str:

@@ -43,7 +43,7 @@ def add_actions(actions: Commands) -> None:
         "check",
         help="list every problem of a settings file",
         description="List every problem of a settings file with its line: syntax, unknown keys, invalid values,"
-        " variables that are not set, secrets that others may read, models without upstream, the profiles file.",
+        " variables that are not set, secrets whose files cannot be used, models without upstream, the profiles file.",
         epilog=CHECK_EXAMPLES,
     )
     check.add_argument(

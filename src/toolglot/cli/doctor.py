@@ -18,7 +18,7 @@ from toolglot.cli.backups import BackedUpFile
 from toolglot.cli.common_options import add_gateway_options, find_settings_file, load_settings
 from toolglot.cli.exit_codes import FINDINGS, OK, USAGE_ERROR, Commands
 from toolglot.cli.explain import explain_route
-from toolglot.cli.gateway_contact import GatewayContact, find_address, name_models
+from toolglot.cli.gateway_contact import GatewayContact, find_address, find_key, name_models
 from toolglot.clients.agents import AGENTS, KEY_VARIABLE
 from toolglot.config import ModelSettings, Settings, Upstream
 from toolglot.config.settings import ANY
@@ -90,7 +90,7 @@ async def examine(arguments: argparse.Namespace) -> AsyncIterator[Finding]:
     import asyncio
 
     try:
-        settings = load_settings(arguments)
+        settings, key = load_settings(arguments), find_key(None)
     except UsageError as error:
         yield Finding("settings", PROBLEM, error.message, "correct the setting, then: toolglot config show")
         return
@@ -99,7 +99,7 @@ async def examine(arguments: argparse.Namespace) -> AsyncIterator[Finding]:
     for note in settings.notes:
         yield Finding("settings", WARNING, note, "toolglot config show")
     address = find_address(None, settings)
-    contact = GatewayContact(address, os.environ.get(KEY_VARIABLE, ""), "toolglot-doctor")
+    contact = GatewayContact(address, key, "toolglot-doctor")
     asked = not arguments.base_url and settings.server.port and await asyncio.to_thread(is_gateway, contact)
     if settings.embedded.model:
         yield check_embedded(settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from email.message import Message as Headers
@@ -13,7 +14,10 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
 import toolglot
+from toolglot.clients.agents import KEY_VARIABLE
 from toolglot.config import Settings
+from toolglot.config.references import References
+from toolglot.config.value_types import SECRET
 from toolglot.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -180,6 +184,15 @@ def _member(body: bytes, name: str) -> Any:
         return json.loads(body)[name]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def find_key(given: str | None) -> str:
+    """The client key that a command presents: ``given`` as an option, else that of TOOLGLOT_KEY, or of the file that
+    TOOLGLOT_KEY_FILE names. It may be empty. Raises: UsageError if the file cannot be used."""
+    references = References(os.environ)
+    origin, raw = ("--key", given) if given else references.find_variable(KEY_VARIABLE, SECRET)
+    key: str = references.fill_in(raw, SECRET, origin)
+    return key
 
 
 def find_address(given: str | None, settings: Settings) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import OK, Commands
-from toolglot.cli.gateway_contact import GatewayContact, find_address
+from toolglot.cli.gateway_contact import GatewayContact, find_address, find_key
 from toolglot.cli.store_options import format_table
+from toolglot.clients.agents import KEY_VARIABLE
 from toolglot.config import MODES
 from toolglot.core.errors import UsageError
 
@@ -26,7 +26,6 @@ examples:
 The gateway must run, keep its records, and have recorded the request: store.bodies = "all". With client keys the key
 needs the admin scope ('toolglot key create --name me --admin').
 """
-KEY_VARIABLE: Final = "TOOLGLOT_KEY"
 COMPARED: Final = ("outcome", "status", "mode", "dialect", "model", "finish", "tools", "repairs", "rejected", "error")
 """Fields of a record that are compared."""
 
@@ -58,7 +57,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     settings = load_settings(argparse.Namespace(config=arguments.config))
-    key = arguments.key or os.environ.get(KEY_VARIABLE, "")
+    key = find_key(arguments.key)
     contact = GatewayContact(find_address(arguments.url, settings), key)
     if not contact.is_running():
         raise UsageError(f"no gateway answers at {contact.address}: start it with 'toolglot serve', or give --url")

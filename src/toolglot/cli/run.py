@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from toolglot.cli.common_options import add_upstream_options, load_settings
 from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
 from toolglot.cli.foreground import SIGNALLED, Foreground
-from toolglot.cli.gateway_contact import GatewayContact, choose_model
+from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_key
 from toolglot.cli.gateway_process import direct_others, started
 from toolglot.cli.run_page import write_page
 from toolglot.cli.run_summary import RunSummary, count_records, find_sessions, read_records
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     agent = require_agent(arguments.client)
     options = {name: value for name, value in vars(arguments).items() if name not in OWN and value is not None}
     settings = load_settings(argparse.Namespace(**options))
-    key = arguments.key or os.environ.get(KEY_VARIABLE, "")
+    key = find_key(arguments.key)
     if arguments.print:
         print_plan(
             agent, arguments, Connection(address=ADDRESS, model=arguments.model or MODEL, key=key, folder=FOLDER)
@@ -318,7 +318,7 @@ def write_files(agent: Agent, connection: Connection) -> None:
         for entry in own.iterdir() if own.is_dir() else ():
             link = Path(connection.folder, agent.launch.mirrors, entry.name)
             if not link.exists():
-                link.symlink_to(entry.resolve(), target_is_directory=entry.is_dir())
+                link.symlink_to(os.path.realpath(entry), target_is_directory=entry.is_dir())
 
 
 def print_plan(agent: Agent, arguments: argparse.Namespace, connection: Connection) -> None:

@@ -8,12 +8,12 @@ import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolglot.cli.backups import REMOVED, RESTORED, TAKEN_BACK, BackedUpFile
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import FINDINGS, OK, Commands
-from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_address, name_models
+from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_address, find_key, name_models
 from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, ConfigFile, Connection, find_agent, suggest_agent
 from toolglot.core.errors import UsageError
 
@@ -100,7 +100,7 @@ def undo(agent: Agent, force: bool) -> dict[str, Any]:
 
 def set_up(agent: Agent, arguments: argparse.Namespace) -> dict[str, Any]:
     """Write or print the configuration. Raises: UsageError if there is no gateway or a file cannot be edited."""
-    key = arguments.key or os.environ.get(KEY_VARIABLE, "")
+    key = find_key(arguments.key)
     settings = load_settings(argparse.Namespace(config=arguments.config))
     contact = GatewayContact(find_address(arguments.url, settings), key, "toolglot-setup")
     tests = not (arguments.no_test or arguments.print)
@@ -112,7 +112,8 @@ def set_up(agent: Agent, arguments: argparse.Namespace) -> dict[str, Any]:
             f"{test.describe()}. The gateway does not list {model!r}, so nothing was written; {name_models(listed)}"
         )
     connection = Connection(address=contact.address, model=model, key=key)
-    files = [apply_file(file, connection, write=not arguments.print) for file in agent.files]
+    plans = [plan_file(file, connection, write=not arguments.print) for file in agent.files]
+    files = [apply_file(plan, connection.address, write=not arguments.print) for plan in plans]
     document = {
         "client": agent.name,
         "title": agent.title,
@@ -145,11 +146,23 @@ def list_models(contact: GatewayContact, needed: bool) -> list[str]:
     return []
 
 
-def apply_file(file: ConfigFile, connection: Connection, write: bool) -> dict[str, Any]:
-    """Merge the settings into a file, or show what the file would be. Raises: UsageError, OSError."""
+class FilePlan(NamedTuple):
+    """A file of a client, its text without what an earlier setup wrote, and the text that it gets."""
+
+    file: ConfigFile
+    kept: BackedUpFile
+    base: str
+    text: str
+    keyed: list[str]
+
+
+def plan_file(file: ConfigFile, connection: Connection, write: bool) -> FilePlan:
+    """Merge the settings into the text of a file. Nothing is written. Raises: UsageError, OSError."""
     path = file.locate(os.environ, Path.home())
     kept = BackedUpFile(path, file.format)
     base = kept.read()
+    if write:
+        kept.check_owner()
     try:
         text = file.merge(base, connection)
     except ValueError as error:
@@ -158,16 +171,24 @@ def apply_file(file: ConfigFile, connection: Connection, write: bool) -> dict[st
             if write
             else f"{path} cannot be edited: {error}"
         ) from None
+    return FilePlan(file, kept, base, text, [] if connection.key else file.list_keyed(text))
+
+
+def apply_file(plan: FilePlan, address: str, write: bool) -> dict[str, Any]:
+    """Write a file, or show what it would be. Raises: UsageError, OSError."""
+    file, kept, base, text, keyed = plan
     state = "printed"
     if write:
-        changed = kept.write(base, text, connection.address, file.volatile, file.defaults)
+        changed = kept.write(base, text, address, file.volatile, file.defaults)
         state = "written" if changed else "unchanged"
+    target = kept.find_target()
     return {
-        "path": str(path),
+        "path": str(kept.path),
+        "target": str(target) if target != kept.path else "",
         "state": state,
-        "backup": str(kept.backup) if kept.backup.exists() else "",
+        "backup": str(kept.backup) if kept.backup.is_file() else "",
         "content": text if state == "printed" else "",
-        "keyed": [] if connection.key else file.list_keyed(text),
+        "keyed": keyed,
     }
 
 
@@ -205,8 +226,9 @@ def format_lines(document: dict[str, Any]) -> Iterator[str]:
             yield f"# {file['path']}"
             yield file["content"]
         else:
+            linked = f", a link to {file['target']}" if file["target"] else ""
             kept = f" (before: {file['backup']})" if file["backup"] else ""
-            yield f"{file['state']} {file['path']}{kept}"
+            yield f"{file['state']} {file['path']}{linked}{kept}"
     if document["snippet"]:
         yield document["snippet"]
     if document["environment"]:

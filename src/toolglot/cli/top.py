@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shutil
 import sys
@@ -18,8 +17,9 @@ from typing import Any, Final
 
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import OK, Commands
-from toolglot.cli.gateway_contact import GatewayContact, find_address
+from toolglot.cli.gateway_contact import GatewayContact, find_address, find_key
 from toolglot.cli.terminal import BOLD, DIM, GREEN, RED, Paint, add_color_option, wants_color
+from toolglot.clients.agents import KEY_VARIABLE
 from toolglot.core.errors import UsageError
 from toolglot.core.redaction import make_printable
 
@@ -29,7 +29,6 @@ examples:
   toolglot top --url http://10.0.0.5:8484        another one; with client keys set TOOLGLOT_KEY
   toolglot top --once                            print the current state once, for scripts with --json
 """
-KEY_VARIABLE: Final = "TOOLGLOT_KEY"
 ENTER_SCREEN, LEAVE_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 COLOR: Final = re.compile(r"(\x1b\[[0-9;]*m)")
 HOME, CLEAR_REST, CLEAR_LINE = "\x1b[H", "\x1b[J", "\x1b[K"
@@ -84,7 +83,7 @@ def _seconds(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     settings = load_settings(argparse.Namespace(config=arguments.config))
-    contact = GatewayContact(find_address(arguments.url, settings), arguments.key or os.environ.get(KEY_VARIABLE, ""))
+    contact = GatewayContact(find_address(arguments.url, settings), find_key(arguments.key))
     if not contact.is_running():
         raise UsageError(f"no gateway answers at {contact.address}: start it with 'toolglot serve', or give --url")
     state = fetch_state(contact)

@@ -7,6 +7,7 @@ a program that is started, ``{folder}`` (a temporary folder).
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -78,7 +79,7 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
     def locate(self, environ: Mapping[str, str], home: Path) -> Path:
         """Where the file is, or is to be made."""
         paths = self.list_places(environ, home)
-        return next((path for path in paths if path.exists()), paths[0])
+        return next((path for path in paths if os.path.lexists(path)), paths[0])
 
     def merge(self, text: str, connection: Connection) -> str:
         """The text of the file with the settings for the gateway. Raises: ValueError if it cannot be edited."""

@@ -1,13 +1,11 @@
 """One TOML file: ``[server] [tool_calling] [reading] [patterns] [limits] [rollout] [store] [[upstream]] [[model]]``.
 
-A value ``env:NAME`` or ``os.environ/NAME`` is replaced by the environment variable of that name, and a secret
-``file:PATH`` by the content of that file, so that the settings need not contain secrets.
+Values may refer to environment variables and files (``references``), so that the settings need not contain secrets.
 """
 
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
@@ -16,15 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from toolglot.config.problems import FIRST, Problems
-from toolglot.config.settings import FIELDS, SECTIONS, TABLES, ModelSettings, Setting
+from toolglot.config.references import References, refers_to
+from toolglot.config.settings import FIELDS, SECTIONS, TABLES, ModelSettings
 from toolglot.config.upstreams import Upstream
 from toolglot.core.call_patterns import to_snake_case
 from toolglot.core.errors import UsageError
 from toolglot.wires import all_wires
 
-REFERENCES = ("env:", "os.environ/")
-SECRET_FILE = "file:"
-OTHERS_MAY_READ = 0o077
 ERROR_LINE = re.compile(r"\(at line (\d+)")
 
 
@@ -45,15 +41,15 @@ def read_bytes(path: Path) -> bytes:
         raise UsageError(f"cannot read the settings in {path}: {error.strerror}") from error
 
 
-def read_toml(path: Path, environ: Mapping[str, str], problems: Problems) -> FileSetting:
+def read_toml(path: Path, references: References, problems: Problems) -> FileSetting:
     """Read the file. Raises: UsageError for its first problem, unless they are collected."""
     found = FileSetting()
     document = _parse(path, problems)
     for section in check_names(document, (*SECTIONS, *TABLES), str(path), problems):
         if section in SECTIONS:
-            found.values |= _read_section(document[section], section, path, environ, problems)
-    found.upstreams = [Upstream(**row) for row in _rows(document, "upstream", path, environ, problems)]
-    found.models = [ModelSettings(**row) for row in _rows(document, "model", path, environ, problems)]
+            found.values |= _read_section(document[section], section, path, references, problems)
+    found.upstreams = [Upstream(**row) for row in _rows(document, "upstream", path, references, problems)]
+    found.models = [ModelSettings(**row) for row in _rows(document, "model", path, references, problems)]
     _check_rows(found, path, problems)
     return found
 
@@ -72,9 +68,7 @@ def _parse(path: Path, problems: Problems) -> dict[str, Any]:
     return {}
 
 
-def _read_section(
-    table: Any, section: str, path: Path, environ: Mapping[str, str], problems: Problems
-) -> dict[str, Any]:
+def _read_section(table: Any, section: str, path: Path, references: References, problems: Problems) -> dict[str, Any]:
     """The raw values of a section, under keys such as ``server.port``."""
     place, values = f"{path}: [{section}]", {}
     if not isinstance(table, dict):
@@ -83,13 +77,13 @@ def _read_section(
     table = _spell_names(table, FIELDS[section], place, problems, section)
     for name in check_names(table, FIELDS[section], place, problems, section):
         with problems.at(section, name):
-            raw = read_secret(table[name], FIELDS[section][name], path)
-            values[f"{section}.{name}"] = fill_in(raw, environ, f"{place} {name}")
+            kind = FIELDS[section][name].kind
+            values[f"{section}.{name}"] = references.fill_in(table[name], kind, f"{place} {name}", path.parent)
     return values
 
 
 def _rows(
-    document: Mapping[str, Any], name: str, path: Path, environ: Mapping[str, str], problems: Problems
+    document: Mapping[str, Any], name: str, path: Path, references: References, problems: Problems
 ) -> Iterable[dict[str, Any]]:
     rows = document.get(name, [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -100,22 +94,27 @@ def _rows(
         place = f"{path}: [[{name}]] number {at + 1}"
         raws = {key: row[key] for key in check_names(row, known, place, problems, name, at)}
         if name == "upstream":
-            raws = _add_variables(row, environ) | raws
+            raws = _add_variables(row, references) | raws
         values = {}
         for key, raw in raws.items():
             with problems.at(name, at, key):
-                filled = fill_in(read_secret(raw, known[key], path), environ, f"{place} {key}")
-                values[key] = known[key].kind.read(filled, f"{place} {key}")
+                kind, where = known[key].kind, f"{place} {key}"
+                values[key] = kind.read(references.fill_in(raw, kind, where, path.parent), where)
         yield values
 
 
-def _add_variables(row: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, str]:
+def _add_variables(row: Mapping[str, Any], references: References) -> dict[str, str]:
     """The other variables of the wire, if the row refers to one of them."""
     wire = all_wires().get(str(row.get("wire")))
     variables = wire.variables if wire is not None else {}
     if not any(refers_to(raw) in variables.values() for raw in row.values()):
         return {}
-    return {name: f"env:{variable}" for name, variable in variables.items() if environ.get(variable)}
+    known = FIELDS["upstream"]
+    return {
+        name: f"env:{variable}"
+        for name, variable in variables.items()
+        if any(references.find_variable(variable, known[name].kind))
+    }
 
 
 def _check_rows(found: FileSetting, path: Path, problems: Problems) -> None:
@@ -158,42 +157,3 @@ def check_names(
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
         problems.report(f"{place} has an unknown key {name!r}; {hint}", *where, name)
     return found
-
-
-def read_secret(raw: Any, one: Setting, settings: Path) -> Any:
-    """The value; if it is a secret ``file:PATH``, the content of the file. Paths are relative to the settings.
-
-    Raises: UsageError if the file cannot be read, or if other users could read it.
-    """
-    if not (one.kind.secret and isinstance(raw, str) and raw.startswith(SECRET_FILE)):
-        return raw
-    path = settings.parent / Path(raw.removeprefix(SECRET_FILE).strip()).expanduser()
-    try:
-        if os.name == "posix" and path.stat().st_mode & OTHERS_MAY_READ:
-            raise UsageError(f"{path}, the secret of {one.key}, can be read by other users: run chmod 600 {path}")
-        return path.read_text("utf-8").strip()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}, the secret of {one.key}: {error.strerror}") from error
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}, the secret of {one.key}, is not text") from None
-
-
-def fill_in(raw: Any, environ: Mapping[str, str], place: str) -> Any:
-    """The value with references to environment variables replaced. Raises: UsageError if one is not set."""
-    if isinstance(raw, list):
-        return [fill_in(item, environ, place) for item in raw]
-    if isinstance(raw, dict):
-        return {key: fill_in(item, environ, f"{place}.{key}") for key, item in raw.items()}
-    variable = refers_to(raw)
-    if not variable:
-        return raw
-    if not environ.get(variable):
-        raise UsageError(f"{place} is read from the environment variable {variable}, which is not set")
-    return environ[variable]
-
-
-def refers_to(raw: object) -> str:
-    """The environment variable that a value refers to, or an empty text."""
-    if not isinstance(raw, str):
-        return ""
-    return next((raw.removeprefix(mark).strip() for mark in REFERENCES if raw.startswith(mark)), "")

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from toolglot.config.file import FileSetting, fill_in, read_bytes, refers_to
+from toolglot.config.file import FileSetting, read_bytes
+from toolglot.config.references import References, refers_to
 from toolglot.config.settings import FIELDS, ModelSettings
 from toolglot.config.upstreams import Upstream
+from toolglot.config.value_types import KEYS, SECRET
 from toolglot.core.errors import UsageError
 
 ADDRESSES = {
@@ -57,18 +59,20 @@ CHATTING = ("chat", "completion", "responses")
 SHAPES = {"model_list": list, "general_settings": dict, "environment_variables": dict}
 
 
-def read_litellm(path: Path, environ: Mapping[str, str]) -> FileSetting:
+def read_litellm(path: Path, outer: References) -> FileSetting:
     document = _parse(path)
     general = document["general_settings"]
-    environ = {**environ, **{name: str(value) for name, value in document["environment_variables"].items()}}
+    own = {name: str(value) for name, value in document["environment_variables"].items()}
+    references = References({**outer.environ, **own}, outer.notes)
     found = FileSetting()
     for number, entry in enumerate(document["model_list"], 1):
-        _take_entry(found, entry, f"{path}: model_list number {number}", environ)
+        _take_entry(found, entry, f"{path}: model_list number {number}", references)
     if not found.models:
         raise UsageError(f"{path}: no model in model_list can be used; {'; '.join(found.notes) or 'it is empty'}")
-    master = general.get("master_key") or environ.get("LITELLM_MASTER_KEY")
+    master = general.get("master_key") or references.find_variable("LITELLM_MASTER_KEY", KEYS)[1]
     if master:
-        found.values["server.keys"] = [fill_in(master, environ, f"{path}: general_settings.master_key")]
+        place = f"{path}: general_settings.master_key"
+        found.values["server.keys"] = [references.fill_in(master, KEYS, place, path.parent)]
     ignored = [
         *(document.keys() - SHAPES.keys()),
         *(f"general_settings.{name}" for name in general.keys() - {"master_key"}),
@@ -99,7 +103,7 @@ def _parse(path: Path) -> dict[str, Any]:
     return document
 
 
-def _take_entry(found: FileSetting, entry: Any, place: str, environ: Mapping[str, str]) -> None:
+def _take_entry(found: FileSetting, entry: Any, place: str, references: References) -> None:
     match entry:
         case {"model_name": str(name), "litellm_params": {"model": str(full_name)} as params}:
             pass
@@ -118,12 +122,13 @@ def _take_entry(found: FileSetting, entry: Any, place: str, environ: Mapping[str
         found.notes.append(f"{place}: ignored: {', '.join(ignored)}")
     raw = {
         "base_url": _address(params) or ADDRESSES[provider],
-        "api_key": _key(found, params, provider, place, environ),
+        "api_key": _key(found, params, provider, place, references),
         "read_timeout": params.get("timeout"),
         "headers": params.get("extra_headers"),
     }
+    kinds = {name: FIELDS["upstream"][name].kind for name in raw}
     values = {
-        name: FIELDS["upstream"][name].kind.read(fill_in(value, environ, f"{place} {name}"), f"{place} {name}")
+        name: kinds[name].read(references.fill_in(value, kinds[name], f"{place} {name}"), f"{place} {name}")
         for name, value in raw.items()
         if value
     }
@@ -147,11 +152,12 @@ def _address(params: Mapping[str, Any]) -> Any:
     return params.get("api_base") or params.get("base_url")
 
 
-def _key(found: FileSetting, params: Mapping[str, Any], provider: str, place: str, environ: Mapping[str, str]) -> Any:
+def _key(found: FileSetting, params: Mapping[str, Any], provider: str, place: str, references: References) -> Any:
     """The key of an entry; the provider's environment variable is used only for the provider's own address."""
-    key = params.get("api_key") or ("" if _address(params) else environ.get(f"{provider.upper()}_API_KEY"))
+    usual = "" if _address(params) else references.find_variable(f"{provider.upper()}_API_KEY", SECRET)[1]
+    key = params.get("api_key") or usual
     variable = refers_to(key)
-    if variable and not environ.get(variable):
+    if variable and not any(references.find_variable(variable, SECRET)):
         found.notes.append(f"{place} has no key: the environment variable {variable} is not set")
         return ""
     return key

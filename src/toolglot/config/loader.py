@@ -18,6 +18,7 @@ from toolglot.clients.agents import KEY_VARIABLE
 from toolglot.config.file import FileSetting, read_toml
 from toolglot.config.litellm import read_litellm
 from toolglot.config.problems import FIRST, Problems
+from toolglot.config.references import FILE_SUFFIX, References
 from toolglot.config.settings import ANY, FALLBACK, SECTIONS, SETTINGS, ModelSettings, Setting, Settings
 from toolglot.config.upstreams import DEFAULT_DIALECT, Upstream
 from toolglot.core.errors import UsageError
@@ -51,14 +52,16 @@ def load(
     the settings file, if any; ``problems`` can collect all problems instead of raising the first. Raises: UsageError if
     a value or a name is invalid.
     """
-    found = _read_file(path, environ, problems)
+    references = References(environ)
+    found = _read_file(path, references, problems)
     given: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     sources: dict[str, str] = {}
     for one in SETTINGS:
-        origin, raw = _pick(one, arguments, environ)
-        if origin:
-            with problems.at():
-                given[one.section][one.field] = one.kind.read(raw, origin)
+        origin = ""
+        with problems.at():
+            origin, raw = _pick(one, arguments, references)
+            if origin:
+                given[one.section][one.field] = _read(one, raw, origin, references)
         if one.key in found.values and (not origin or problems.collects):
             origin, raw = origin or str(path), found.values[one.key]
             with problems.at(one.section, one.field):
@@ -69,7 +72,8 @@ def load(
     if settings.patterns.shell_commands and not settings.reading.shell:
         settings = replace(settings, notes=(*settings.notes, NO_COMMANDS))
     settings = _place_model_file(_place_profiles(settings, path), path)
-    settings = _add_fallback(_add_upstreams(settings, found, path), arguments, environ)
+    settings = _add_fallback(_add_upstreams(settings, found, path), arguments, references)
+    settings = replace(settings, notes=(*settings.notes, *references.notes))
     for at, model in enumerate(settings.models):
         with problems.at("model", at):
             _check_model(settings, model, path)
@@ -79,13 +83,13 @@ def load(
     return settings
 
 
-def _read_file(path: Path | None, environ: Mapping[str, str], problems: Problems) -> FileSetting:
+def _read_file(path: Path | None, references: References, problems: Problems) -> FileSetting:
     found = FileSetting()
     if path is not None and path.suffix in (".yaml", ".yml"):
         with problems.at():
-            found = read_litellm(path, environ)
+            found = read_litellm(path, references)
     elif path is not None:
-        found = read_toml(path, environ, problems)
+        found = read_toml(path, references, problems)
     return found
 
 
@@ -105,12 +109,17 @@ def make_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     return load(values, environ or {}, path)
 
 
-def _pick(one: Setting, arguments: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, Any]:
+def _pick(one: Setting, arguments: Mapping[str, Any], references: References) -> tuple[str, Any]:
     """The origin and raw value of a setting on the command line or in the environment; an empty origin if neither."""
     if arguments.get(one.flag) is not None:
         return "--" + one.flag.replace("_", "-"), arguments[one.flag]
-    variable = next((name for name in one.variables if environ.get(name, "").strip()), "")
-    return variable, environ.get(variable)
+    found = (references.find_variable(name, one.kind) for name in one.variables)
+    return next(filter(any, found), ("", ""))
+
+
+def _read(one: Setting, raw: Any, origin: str, references: References) -> Any:
+    """The value of a setting on the command line or in the environment. Raises: UsageError."""
+    return one.kind.read(references.fill_in(raw, one.kind, origin) if one.kind.secret else raw, origin)
 
 
 def _place_profiles(settings: Settings, path: Path | None) -> Settings:
@@ -175,9 +184,9 @@ def _check_terms(upstream: Upstream, path: Path | None) -> None:
         )
 
 
-def _add_fallback(settings: Settings, arguments: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:
+def _add_fallback(settings: Settings, arguments: Mapping[str, Any], references: References) -> Settings:
     """Add the upstream of the command line and the environment, for all model names that the file does not define."""
-    picked = {one.field: (one, *_pick(one, arguments, environ)) for one in FALLBACK}
+    picked = {one.field: (one, *_pick(one, arguments, references)) for one in FALLBACK}
     address = picked["base_url"][1]
     if address and settings.embedded.model:
         settings = _choose_fallback(settings, address)
@@ -185,7 +194,7 @@ def _add_fallback(settings: Settings, arguments: Mapping[str, Any], environ: Map
             return settings
     if not address or (address.startswith("OPENAI_") and settings.upstreams):
         return replace(settings, notes=(*settings.notes, *_loose_ends(picked, settings)))
-    values = {name: one.kind.read(raw, origin) for name, (one, origin, raw) in picked.items() if origin}
+    values = {name: _read(one, raw, origin, references) for name, (one, origin, raw) in picked.items() if origin}
     model = ModelSettings(model=values.pop("model", ""))
     sources = {name: origin for name, (_, origin, _) in picked.items() if origin}
     settings = replace(settings, sources={**settings.sources, **sources})
@@ -229,7 +238,9 @@ def _loose_ends(picked: Mapping[str, tuple[Setting, str, Any]], settings: Settin
 
 def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Notes on ``TOOLGLOT_`` variables that are not settings."""
-    known = [FILE_VARIABLE, KEY_VARIABLE, *(name for one in (*SETTINGS, *FALLBACK) for name in one.variables)]
+    variables = [(name, one.kind.secret) for one in (*SETTINGS, *FALLBACK) for name in one.variables]
+    secrets = [KEY_VARIABLE, *(name for name, secret in variables if secret)]
+    known = [FILE_VARIABLE, KEY_VARIABLE, *dict(variables), *(name + FILE_SUFFIX for name in secrets)]
     notes = []
     for name in sorted(environ):
         if name.startswith("TOOLGLOT_") and name not in known:

@@ -107,6 +107,12 @@ class ServerSettings:
         " the settings, or else of the upstream, answers",
         REFUSE,
     )
+    unknown_ids: str = setting(
+        choice(REFUSE, "pass"),
+        "with client keys, ids of responses, conversations, files, caches and containers that an upstream stores and"
+        " that the gateway has not given to this key: `refuse` them, or `pass` them on",
+        REFUSE,
+    )
     state_dir: str = setting(
         TEXT,
         "folder of the store and learned failures; empty: `toolglot` in the XDG state directory; `none`: memory only",

@@ -22,6 +22,8 @@ FALSE = frozenset({"false", "0", "no", "off"})
 UNITS = {"": 1, "b": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gib": 1 << 30}
 SIZE = re.compile(r"\s*(\d+)\s*([a-z]*)\s*", re.IGNORECASE)
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+KEY_ENDS = re.compile(r"[,\r\n]")
+"""What separates keys in one text, such as the content of a file."""
 CREDENTIALS = re.compile(r"//[^/@\s]*@")
 QUERY = re.compile(r"(?<=://)([^?\s]*)\?[^'\"\s]*")
 
@@ -119,7 +121,8 @@ def _cookies(raw: object) -> Secret:
 
 
 def _keys(raw: object) -> tuple[KeyHash, ...]:
-    return tuple(dict.fromkeys(KeyHash.of(_secret(name).reveal()) for name in _names(raw)))
+    texts = [part for text in _names(raw) for part in KEY_ENDS.split(text) if part.strip()]
+    return tuple(dict.fromkeys(KeyHash.of(_secret(text).reveal()) for text in texts))
 
 
 def _headers(raw: object) -> dict[str, str]:

@@ -36,7 +36,7 @@ class ConsoleContext:
         self.settings = gateway.settings
         self.telemetry = gateway.telemetry
         ended = EndedLogins(self.find_store, gateway.source.now)
-        self.login = Login(gateway.settings, gateway.keys, gateway.source, ended)
+        self.login = Login(gateway.settings, gateway.keys, gateway.guesses, gateway.source, ended)
 
     def find_store(self) -> Store | None:
         """The store, if there is one that works."""

@@ -29,6 +29,7 @@ from toolglot.console.ended_logins import EndedLogins
 from toolglot.core.errors import AuthenticationError, ForbiddenError, OriginError, RequestError
 from toolglot.gateway.capabilities.learned import find_folder
 from toolglot.gateway.context import Source
+from toolglot.gateway.key_guesses import GuessLimit
 from toolglot.gateway.mounting import HttpRequest
 
 COOKIE: Final = "toolglot_console"
@@ -89,8 +90,11 @@ class CookieLogin(NamedTuple):
 class Login:
     """Checks requests and issues cookies."""
 
-    def __init__(self, settings: Settings, keys: ClientKeys, source: Source, ended: EndedLogins) -> None:
+    def __init__(
+        self, settings: Settings, keys: ClientKeys, guesses: GuessLimit, source: Source, ended: EndedLogins
+    ) -> None:
         self._keys = keys
+        self._guesses = guesses
         self._now = source.now
         self._ended = ended
         self._secret = make_secret(settings)
@@ -105,8 +109,8 @@ class Login:
         return not self.required or bool(self._keys.list_admin())
 
     async def check(self, request: HttpRequest) -> None:
-        """Raise AuthenticationError or ForbiddenError if the request may not use the console, OriginError if a page of
-        another site may have sent it."""
+        """Raise AuthenticationError or ForbiddenError if the request may not use the console, RateLimitError if too
+        many wrong keys were presented, OriginError if a page of another site may have sent it."""
         check_source(request)
         if await self.admits(request):
             return
@@ -115,8 +119,11 @@ class Login:
         raise AuthenticationError("Log in with a client key that has the admin scope ('toolglot key --admin').")
 
     async def admits(self, request: HttpRequest) -> bool:
-        """Whether the request has a valid login or key, or needs none."""
-        if not self.required or admit(self._keys.list_admin(), request.key):
+        """Whether the request has a valid login or key, or needs none. Raises: RateLimitError."""
+        if not self.required:
+            return True
+        is_known = self._guesses.admit(request.peer, request.key, self._keys.admit)
+        if is_known and admit(self._keys.list_admin(), request.key):
             return True
         login = self._find_login(request)
         return login is not None and not await self._ended.has(*login)
@@ -129,15 +136,18 @@ class Login:
             raise RequestError(f"A login needs a Content-Length of at most {MAX_FORM} bytes.")
 
     def log_in(self, request: HttpRequest, body: bytes) -> dict[str, str]:
-        """The headers that log the client in. Raises: AuthenticationError, ForbiddenError, RequestError."""
+        """The headers that log the client in. Raises: AuthenticationError, ForbiddenError, RateLimitError,
+        RequestError."""
         try:
             given = msgspec.json.decode(body, type=LoginRequest).key.strip()
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise RequestError('The body must be {"key": "..."}.') from None
+        self._guesses.check(request.peer)
         chosen = [key for key in self._keys.list_admin() if admit([key], given[:MAX_KEY])]
         if not chosen:
             if self._keys.admit(given[:MAX_KEY]):
                 raise ForbiddenError("This key has no admin scope; make one with 'toolglot key --admin'.")
+            self._guesses.count(request.peer)
             raise AuthenticationError("That is not a valid key.")
         signed = f"{int(self._now()) + LOGIN_SECONDS}.{token_hex(16)}"
         return self._set_cookie(request, f"{signed}.{self._sign(chosen[0], signed)}", LOGIN_SECONDS)

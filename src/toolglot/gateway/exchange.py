@@ -320,7 +320,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     cannot be sent to its upstream.
     """
     settings, recorder = context.settings, request.recorder
-    state = ClientState(context.capabilities.store, request.key, request.lookup)
+    state = ClientState(context.capabilities.store, request.key, request.lookup, request.owner)
     body, lookup = _expand(request, state, settings.limits.body_bytes), request.lookup
     if lookup is not None and lookup.missing:
         return ValuesNeeded.VALUES_NEEDED
@@ -492,6 +492,6 @@ def _count_tools(exchange: Exchange, offered: tuple[Tool, ...]) -> tuple[int, in
 def _drop_messages(exchange: Exchange) -> None:
     exchange.conversation_state.conversation = NO_MESSAGES
     conversation = replace(exchange.client_request.conversation, messages=())
-    exchange.client_request = replace(exchange.client_request, conversation=conversation)
+    exchange.client_request = replace(exchange.client_request, conversation=conversation, fields=None)
     if (prompted := exchange.prompted) is not None:
         exchange.prompted = PromptedConversation(conversation, prompted.tools, prompted.names, prompted.break_character)

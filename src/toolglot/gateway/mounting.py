@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from toolglot.config import ClientKeys, Settings
 from toolglot.gateway.context import Source
+from toolglot.gateway.key_guesses import GuessLimit
 from toolglot.gateway.routing import Capabilities
 from toolglot.gateway.telemetry.log import Telemetry
 
@@ -38,6 +39,11 @@ class HttpRequest(Protocol):
     query: Mapping[str, str]
     headers: Mapping[str, str]
     key: str
+
+    @property
+    def peer(self) -> str:
+        """The address of the client, or of the proxy before the gateway; empty if it has none."""
+        ...
 
     @property
     def is_blocked(self) -> bool:
@@ -87,13 +93,15 @@ Route: TypeAlias = tuple[str, str, Handler]
 class GatewayInterface(Struct, frozen=True, kw_only=True, eq=False):
     """What a mounted part may use of a gateway.
 
-    ``check_origin`` raises OriginError if the gateway has no client keys and a web page of another site may have sent
-    the request. ``replay`` sends a recorded request through the gateway and returns the request id of the answer.
+    ``guesses`` limits wrong keys at the part. ``check_origin`` raises OriginError if the gateway has no client keys and
+    a web page of another site may have sent the request. ``replay`` sends a recorded request through the gateway and
+    returns the request id of the answer.
     """
 
     settings: Settings
     telemetry: Telemetry
     keys: ClientKeys
+    guesses: GuessLimit
     capabilities: Capabilities
     source: Source
     check_origin: Callable[[HttpRequest], None]

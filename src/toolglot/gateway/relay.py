@@ -249,12 +249,11 @@ class RelayedStream:
         """The last bytes: an event that only lacks its delimiter, and the failure unless the response has ended."""
         if self.dry_run is not None:
             self.dry_run.close()
-        if self.over:
-            return b""
-        out = [self.take_waiting()]
+        out = [] if self.over else [self.take_waiting()]
         if not self.over:
             out.append(self.patterns.terminator if self.finished else self.encode_failure(failure))
         self.over = True
+        keep_for_reference(self.exchange, self.decoder)
         return b"".join(out)
 
     def take_waiting(self) -> bytes:
@@ -302,7 +301,6 @@ class RelayedStream:
         decoder = self.exchange.wire.open_decoder(self.exchange.new_call_id)
         events: list[Event] = [event for event in decoder.feed(read) if type(event) not in UNRECORDED]
         events += decoder.close()
-        keep_for_reference(self.exchange, decoder)
         return self.ignore_gap(events, decoder, raw_events, end) if partial else events
 
     def ignore_gap(

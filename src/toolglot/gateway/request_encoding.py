@@ -11,6 +11,7 @@ from toolglot.clients import toolsets
 from toolglot.clients.xml.argument_escaping import GUARDED_TOOLS
 from toolglot.clients.xml.session import XmlSession
 from toolglot.config.rollout import EDITING, RECOVERY
+from toolglot.config.settings import REFUSE
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolChoice
 from toolglot.gateway.capabilities.constraints import constrain
 from toolglot.gateway.capabilities.profiles import (
@@ -58,6 +59,8 @@ SECOND_DIALECT: Final = "qwen3_coder"
 def encode(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
     """The request for the upstream: the client's own bytes, wherever that is possible."""
     mode = exchange.route.tool_mode
+    if exchange.same_wire and exchange.client_state.owner:
+        body = _check_ids(exchange, body)
     if mode is not RELAY:
         exchange.mapping = _find_mapping(exchange, conversation) if exchange.route.model.editing else None
         guard = exchange.settings.clients.guard
@@ -68,6 +71,13 @@ def encode(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes
     if exchange.same_wire and (mode is RELAY or (exchange.xml_session is None and exchange.mapping is None)):
         return _adapt_body(exchange, conversation, body)
     return _encode_natively(exchange, conversation)
+
+
+def _check_ids(exchange: Exchange, body: bytes) -> bytes:
+    """The body, if this client may use its ids. Raises: RequestError if it may not."""
+    if not exchange.client_state.is_known or exchange.settings.server.unknown_ids != REFUSE:
+        return body
+    return exchange.client_state.check_ids(body, exchange.wire.references, exchange.client_request.fields)
 
 
 def _find_mapping(exchange: Exchange, conversation: Conversation) -> toolsets.ToolMapping | None:

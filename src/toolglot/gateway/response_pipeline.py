@@ -171,10 +171,12 @@ def deliver_whole(delivery: EventDelivery, events: Sequence[Event]) -> list[Even
 
 def _relay_whole(exchange: Exchange, body: bytes) -> bytes:
     """The response unchanged. Raises ToolglotError if it is no answer."""
-    events = exchange.upstream_wire.decode_response(body, exchange.new_call_id).events
+    whole = exchange.upstream_wire.decode_response(body, exchange.new_call_id)
+    events = whole.events
     failure = find_emptiness(events, exchange.wire.success_reasons)
     if failure is not None:
         raise make_explained_error(explain_to_client(failure, exchange.route.upstream.place, exchange.secrets))
+    keep_for_reference(exchange, whole)
     exchange.remaining_events = lambda: events
     if dry_run := open_dry_run(exchange, streamed=False):
         dry_run.observe(events)
@@ -215,9 +217,14 @@ def _is_utf8(body: bytes) -> bool:
 
 
 def keep_for_reference(exchange: Exchange, response: ResponseDecoder | DecodedResponse) -> None:
-    """Keep a response that passed unchanged for later references, unless the upstream stores it."""
-    if response.unstored is not None and exchange.client_request.on_complete is not None:
-        exchange.client_request.on_complete(*response.unstored)
+    """Keep what a later request may refer to of a response that passed unchanged: all of it, or, if the upstream stores
+    it, that its ids belong to this client."""
+    handed_out, keep = response.handed_out, exchange.client_request.on_complete
+    if handed_out is None:
+        return
+    if handed_out.response is not None and keep is not None:
+        keep(*handed_out.response)
+    exchange.client_state.keep_ids(handed_out.ids)
 
 
 # -- parts of the path -------------------------------------------------------------------------------------------------

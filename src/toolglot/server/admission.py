@@ -28,6 +28,7 @@ from toolglot.core.errors import (
     RateLimitError,
     ToolglotError,
 )
+from toolglot.gateway.key_guesses import ALL_LOGIN_GUESSES, CLIENT_GUESSES, LOGIN_GUESSES, GuessLimit
 from toolglot.gateway.mounting import HttpRequest
 from toolglot.gateway.telemetry.metrics import Metrics
 
@@ -46,23 +47,27 @@ QUEUE_TIMEOUT: Final = "queue_timeout"
 
 
 class Access:
-    """Checks requests, and names the owner of what they store. ``read_only``: the console may change nothing."""
+    """Checks requests, and names the owner of what they store. ``clock`` never goes back."""
 
-    def __init__(self, keys: ClientKeys, *, read_only: bool = False) -> None:
+    def __init__(self, keys: ClientKeys, clock: Callable[[], float], settings: Settings) -> None:
+        workers = settings.server.workers
         self.keys = keys
-        self._read_only = read_only
+        self.login_guesses = GuessLimit(clock, LOGIN_GUESSES, ALL_LOGIN_GUESSES, workers=workers)
+        self._guesses = GuessLimit(clock, CLIENT_GUESSES, workers=workers)
+        self._read_only = settings.console.read_only
 
     def check(self, request: HttpRequest) -> bytes:
         """The owner of what a request stores. Raises: AuthenticationError if the gateway has client keys and the
-        request presents none of them, OriginError if it has none and a web page may have sent the request,
-        ForbiddenError if that is the console, which is read-only."""
+        request presents none of them, RateLimitError if its address has presented too many others, OriginError if the
+        gateway has none and a web page may have sent the request, ForbiddenError if that is the console, which is
+        read-only."""
         if not self.keys.required:
             given = request.headers.get
             check_origin(given("host", ""), given("origin", ""), given("sec-fetch-site", ""))
             if self._read_only and request.method not in SAFE_METHODS and not request.path.startswith(CONSOLE_PREFIX):
                 check_own_page(given("host", ""), given("origin", ""), given("sec-fetch-site", ""))
             return NO_OWNER
-        if not self.keys.admit(request.key):
+        if not self._guesses.admit(request.peer, request.key, self.keys.admit):
             raise AuthenticationError(WRONG_KEY if request.key else NO_KEY)
         return owner_of(request.key)
 
@@ -76,9 +81,9 @@ class Access:
         return owner_of(request.key) if self.keys.required else None
 
 
-def make_access(settings: Settings, now: Callable[[], float]) -> Access:
-    own, required, console = settings.server.keys, settings.server.require_key, settings.console
-    return Access(ClientKeys(own, now, required=required, admin=console.keys), read_only=console.read_only)
+def make_access(settings: Settings, now: Callable[[], float], clock: Callable[[], float]) -> Access:
+    server, admin = settings.server, settings.console.keys
+    return Access(ClientKeys(server.keys, now, required=server.require_key, admin=admin), clock, settings)
 
 
 @lru_cache(maxsize=256)

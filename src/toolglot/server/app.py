@@ -101,7 +101,7 @@ class Gateway:
         self.problems = problems or KnownProblems()
         self.pool = ConnectionPool()
         self.capabilities = load_capabilities(settings, self.source.now)
-        self.access = make_access(settings, self.source.now)
+        self.access = make_access(settings, self.source.now, monotonic)
         self.kept: KeptValues | None = None
         self.shared: SharedState | None = None
         self.discovery = Discovery(self.pool, self.capabilities)
@@ -124,6 +124,7 @@ class Gateway:
             settings=self.settings,
             telemetry=self.telemetry,
             keys=self.access.keys,
+            guesses=self.access.login_guesses,
             capabilities=self.capabilities,
             source=self.source,
             check_origin=self.access.check_origin,

@@ -159,7 +159,7 @@ class AsgiRequest(Request):
     __slots__ = ("_closed", "_gone", "_queue", "_ready", "_waiting", "answering")
 
     def __init__(self, app: AsgiGateway, scope: Scope) -> None:
-        connection = _Connection(app, asyncio.get_running_loop(), asyncio.Transport())
+        connection = _Connection(app, asyncio.get_running_loop(), asyncio.Transport({"peername": scope.get("client")}))
         super().__init__(connection, scope["method"], make_target(scope), read_headers(scope["headers"]), "1.1")
         self.answering: asyncio.Task[None] | None = None
         self._queue: list[Event] = []

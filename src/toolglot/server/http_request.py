@@ -101,6 +101,12 @@ class Request:
         self._body_error: ToolglotError | None = None
         self._waiter: asyncio.Future[None] | None = None
 
+    @property
+    def peer(self) -> str:
+        """The address of the client, or of the proxy before the gateway; empty if it has none."""
+        name = self._connection.transport.get_extra_info("peername")
+        return str(name[0]) if isinstance(name, list | tuple) and name else ""
+
     # -- request body --------------------------------------------------------------------------------------------------
 
     async def read(self) -> bytes:

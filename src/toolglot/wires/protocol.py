@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from toolglot.core.conversation import Conversation, Image, Message, Sampling, Text, Tool, ToolResult
 from toolglot.core.errors import InternalError, RequestError, ToolglotError, UpstreamResponseError
 from toolglot.core.events import Event, Failed
+from toolglot.wires.id_references import ReferenceFields
 
 
 class ClientRequest(Struct, frozen=True, kw_only=True):
@@ -25,8 +26,9 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     ``notes`` list what was repaired or skipped while decoding. ``memory`` holds what the wire needs to encode the
     response. ``stream_type`` is the content type of the requested stream, if it is not the default of the wire.
     ``same_wire_only`` is the error to raise unless the request goes unchanged to an upstream of the same wire: it
-    refers to something that only such an upstream can know. ``may_be_referenced``: a later request may refer to the
-    response; ``on_complete``, if set, is called with its id and items. ``modelled`` are the settings of
+    refers to something that only such an upstream can know. ``fields``: the request itself, if it may have ids
+    (``Wire.references``). ``may_be_referenced``: a later request may refer to the response; ``on_complete``, if set, is
+    called with its id and items. ``modelled`` are the settings of
     ``Conversation.extra`` that ``Conversation`` also models, so that they reach other wires; dots lead into objects.
     ``special_tools`` are tools that the client does not know as a function of that name (custom tools, namespaces).
     ``is_older_form``: the request uses fields that upstreams of the same wire may not know any more, so neither its
@@ -40,6 +42,7 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     memory: Mapping[str, Any] = {}
     stream_type: str = ""
     same_wire_only: RequestError | None = None
+    fields: Mapping[str, Any] | None = None
     may_be_referenced: bool = False
     on_complete: Callable[[str, list[dict[str, Any]]], None] | None = None
     modelled: frozenset[str] = frozenset()
@@ -81,8 +84,12 @@ class StreamPatterns(Struct, frozen=True, kw_only=True):
     may_be_recorded: Callable[[bytes], object] = bool
 
 
-UnstoredResponse = tuple[str, list[dict[str, Any]]]
-"""Id and items of a response that the upstream does not store."""
+class HandedOut(Struct, frozen=True):
+    """What a later request may refer to: the id and items of a response that the upstream does not store, and ``ids``
+    of what it does store."""
+
+    response: tuple[str, list[dict[str, Any]]] | None = None
+    ids: tuple[str, ...] = ()
 
 
 class DecodedResponse(Struct, frozen=True):
@@ -95,7 +102,7 @@ class DecodedResponse(Struct, frozen=True):
     events: list[Event]
     tidy: bool = False
     functions: frozenset[str] = frozenset()
-    unstored: UnstoredResponse | None = None
+    handed_out: HandedOut | None = None
 
 
 class ResponseDecoder(Protocol):
@@ -104,7 +111,7 @@ class ResponseDecoder(Protocol):
     ``over``: the upstream has ended the response. ``tidy``: nothing unusual so far, so the bytes may pass unchanged.
     ``between``: the last chunk ended at an event boundary and no finish reason is pending. ``place``: an immutable
     position after the last whole event, from which the encoder of the wire can resume. ``finish_reason``: the raw
-    finish reason so far (empty: none yet); None on wires whose last event carries it. ``unstored``: see there.
+    finish reason so far (empty: none yet); None on wires whose last event carries it. ``handed_out``: see there.
     ``read_text``: a fast path, None while there is none: returns the text of the next chunk if it is nothing but a
     piece of text, else an empty string, and the chunk has to be fed.
     """
@@ -125,7 +132,7 @@ class ResponseDecoder(Protocol):
     def finish_reason(self) -> str | None: ...
 
     @property
-    def unstored(self) -> UnstoredResponse | None: ...
+    def handed_out(self) -> HandedOut | None: ...
 
     @property
     def read_text(self) -> Callable[[bytes], str] | None: ...
@@ -302,6 +309,7 @@ class Wire:
     reasoning and signatures of any wire. ``reasoning_fields``: names of the field for earlier reasoning, if servers do
     not agree on one. ``success_reasons``: finish reasons of a complete response. ``sends_whole_calls``: a call is sent
     only when all of it is known. ``expand_request(body, find, limit)``: replaces references to earlier responses.
+    ``references``: the fields of a request with ids of what upstreams store.
     ``interject``: a heartbeat or a failure inside a relayed stream, where the encoder's own would break the client.
     ``chat``: set if upstreams of this wire are stateful; they have no tools of their own, so tools are text.
     ``terms``: what an operator has to accept before such an upstream is used. ``variables``: the environment variables
@@ -341,6 +349,7 @@ class Wire:
     success_reasons: tuple[str, ...] = SUCCESS_REASONS
     sends_whole_calls: bool = False
     expand_request: Callable[[bytes, FindResponse, int], bytes] | None = None
+    references: ReferenceFields | None = None
     interject: Interject | None = None
     chat: ChatProtocol | None = None
     terms: str = ""

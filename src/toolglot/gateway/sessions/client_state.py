@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.config import owner_of
+from toolglot.config.keys import NO_OWNER
+from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
-from toolglot.gateway.sessions.kept_values import AnswerReference, KeptAnswer
+from toolglot.gateway.sessions.kept_values import AnswerReference, KeptAnswer, StoredUpstream
 from toolglot.gateway.sessions.ttl_store import Lookup, OwnedStore, TtlStore
-from toolglot.wires.json_fields import text_at
+from toolglot.wires.id_references import ReferenceFields
+from toolglot.wires.json_fields import parse_body, text_at
 from toolglot.wires.protocol import ClientRequest
 
 
 class ClientState(Struct, frozen=True):
     """The part of the store that belongs to one client, identified by its key. ``lookup`` is set if values that are not
-    in memory may be in the store."""
+    in memory may be in the store. ``owner``: of what is recorded; it is empty if the gateway has no client keys."""
 
     store: TtlStore
     key: str
     lookup: Lookup | None = None
+    owner: bytes = NO_OWNER
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this is one of several clients. A replay has an owner of its own, and no key."""
+        return bool(self.owner and self.key)
 
     def find_answer(self, answer_id: str) -> tuple[bytes, bytes] | None:
         """The request and the items of an earlier answer, by the id of the answer or of an item."""
@@ -40,6 +51,28 @@ class ClientState(Struct, frozen=True):
                 own.keep(("answer", text_at(item, "id")), AnswerReference(answer_id), 0)
 
         return replace(asked, on_complete=keep)
+
+    def keep_ids(self, ids: Iterable[str]) -> None:
+        """The client has received ids of what its upstream stores."""
+        own = self._open()
+        for given in ids if self.is_known else ():
+            own.keep(("answer", given), StoredUpstream(), 0)
+
+    def check_ids(self, body: bytes, references: ReferenceFields | None, fields: Mapping[str, object] | None) -> bytes:
+        """The body of a request for an upstream that stores what its ids name; ``fields`` were decoded from it.
+
+        A body that may have ids is encoded again, so that the upstream reads what was checked: of two fields with the
+        same name it could take the other one. Raises: RequestError if an id was not given to this client, whether it
+        exists or not; nothing is raised yet if the store may know it.
+        """
+        if references is None or fields is None:
+            return body
+        found, own = references.find(fields), self._open()
+        unknown = [one for one in found if one.id and own.find(("answer", one.id)) is None]
+        if unknown and not (self.lookup is not None and self.lookup.missing):
+            problem = f"{unknown[0].id[:100]!r} is not known here (any more). Send the content itself."
+            raise RequestError(f"{unknown[0].field} cannot be honoured: {problem}", unknown[0].field)
+        return encode(parse_body(body)) if found else body
 
     def open_reasoning(self, address: str) -> OwnedStore:
         """The reasoning that one upstream sent."""

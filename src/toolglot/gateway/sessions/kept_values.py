@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from threading import Lock
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -65,6 +65,12 @@ class AnswerReference(Struct, frozen=True, array_like=True, tag="reference"):
     answer_id: str
 
 
+class StoredUpstream(Struct, frozen=True, array_like=True, tag="stored"):
+    """The upstream stores what has this id; the client may refer to it for as long as upstreams usually keep it."""
+
+    lifetime: ClassVar[float] = 30 * 86_400.0
+
+
 class KeptReasoning(Struct, frozen=True, array_like=True, tag="reasoning"):
     """The hashes by which a step is recognised, and the reasoning before it."""
 
@@ -72,7 +78,7 @@ class KeptReasoning(Struct, frozen=True, array_like=True, tag="reasoning"):
     thoughts: Thoughts
 
 
-Value: TypeAlias = KeptAnswer | AnswerReference | KeptReasoning
+Value: TypeAlias = KeptAnswer | AnswerReference | KeptReasoning | StoredUpstream
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(Value)
 

@@ -86,7 +86,7 @@ class TtlStore:
     def keep(self, key: Key, value: object, size: int, *, durable: bool = True) -> bool:
         """Store a value of ``size`` bytes; not only in memory, if it is ``durable``. Returns False if it is larger than
         the memory for all values."""
-        expires = self.now() + self.seconds
+        expires = self.now() + self.lifetime_of(value)
         stored = durable and self.on_keep is not None and self.on_keep(key, value, size, expires)
         return self.add(key, value, size, expires if stored else 0.0)
 
@@ -103,7 +103,7 @@ class TtlStore:
                 if self.bytes + size <= self.most_bytes and now < self._entries[oldest].expires:
                     break
                 self._drop(oldest)
-            self._entries[key] = _Entry(value, size, now + self.seconds, stored_until)
+            self._entries[key] = _Entry(value, size, now + self.lifetime_of(value), stored_until)
             self.bytes += size
             return True
 
@@ -118,13 +118,18 @@ class TtlStore:
             if now >= entry.expires:
                 self._drop(key)
                 return None
-            entry.expires = now + self.seconds
+            seconds = self.lifetime_of(entry.value)
+            entry.expires = now + seconds
             self._entries.move_to_end(key)
-            refreshes = entry.stored_until - now < self.seconds / 2 and (durable or entry.stored_until > 0)
+            refreshes = entry.stored_until - now < seconds / 2 and (durable or entry.stored_until > 0)
             if refreshes and self.on_keep is not None:
                 entry.stored_until = entry.expires
                 self.on_keep(key, entry.value, entry.size - OVERHEAD, entry.expires)
             return entry.value
+
+    def lifetime_of(self, value: object) -> float:
+        """Seconds without use after which a value expires: its own ``lifetime``, or that of all values."""
+        return float(getattr(value, "lifetime", self.seconds))
 
     def _drop(self, key: Key) -> None:
         entry = self._entries.pop(key, None)

@@ -34,7 +34,7 @@ from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, BlockPosition,
 from toolglot.wires.call_ids import CallIds
 from toolglot.wires.control_characters import ControlEscaper
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
-from toolglot.wires.protocol import DecodedResponse
+from toolglot.wires.protocol import DecodedResponse, HandedOut
 from toolglot.wires.sse import EventStream
 
 FINISHES = {
@@ -95,6 +95,7 @@ class PayloadDecoder:
         self.calls = 0
         self.tidy = True
         self.place = BlockPosition()
+        self.handed_out: HandedOut | None = None
 
     def read(self, data: bytes, events: list[Event]) -> None:
         payload = parse_object(data)
@@ -117,6 +118,7 @@ class PayloadDecoder:
         self.tidy = self.tidy and self.place.begun < 0
         self.place = BlockPosition(0)
         self.count(message)
+        self.note_container(message)
 
     def start_block(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         block = payload.get("content_block")
@@ -216,6 +218,12 @@ class PayloadDecoder:
         reason = text_at(delta, "stop_reason") if isinstance(delta, dict) else ""
         self.finish_reason = reason or self.finish_reason
         self.count(payload)
+        self.note_container(delta)
+
+    def note_container(self, holder: object) -> None:
+        container = holder.get("container") if isinstance(holder, dict) else None
+        if isinstance(container, dict) and (given := text_at(container, "id")):
+            self.handed_out = HandedOut(ids=(given,))
 
     def read_error(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         self.fail(events, *describe(payload))
@@ -287,7 +295,6 @@ class StreamDecoder(PayloadDecoder):
     """Decodes a streamed response."""
 
     whole = False
-    unstored = None
     read_text = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
@@ -332,7 +339,8 @@ def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
     reader.read(body, events)
     if not reader.over:
         reader.fail(events, "upstream_invalid", "The upstream's answer is no message.")
-    return DecodedResponse(events, reader.tidy and bool(reader.finish_reason))
+    tidy = reader.tidy and bool(reader.finish_reason)
+    return DecodedResponse(events, tidy, handed_out=reader.handed_out)
 
 
 def _read_usage(payload: Mapping[str, Any]) -> Usage:

@@ -16,6 +16,7 @@ from toolglot.wires.gemini.request_decoder import STREAMING, decode_request
 from toolglot.wires.gemini.request_encoder import CARRIES, adapt_request, encode_request, enforces_format
 from toolglot.wires.gemini.response_decoder import StreamDecoder, decode_response
 from toolglot.wires.gemini.response_encoder import StreamEncoder, encode_response
+from toolglot.wires.id_references import ReferenceFields
 from toolglot.wires.protocol import StreamPatterns, Wire
 
 WHOLE = "generateContent"
@@ -40,6 +41,12 @@ def authorize(key: str) -> dict[str, str]:
     return {"x-goog-api-key": key}
 
 
+REFERENCES = ReferenceFields(
+    *("cachedContent", "cached_content"),
+    *("contents.parts.fileData.fileUri", "contents.parts.fileData.file_uri"),
+    *("contents.parts.file_data.fileUri", "contents.parts.file_data.file_uri"),
+)
+
 WIRE = Wire(
     name=NAME,
     routes=tuple(f"{root}/models/{{model:.+}}:{{method:{WHOLE}|{STREAMING}}}" for root in ("/v1beta", "/v1", "")),
@@ -55,6 +62,7 @@ WIRE = Wire(
     carries=CARRIES,
     format_fields=FORMAT_PATHS,
     enforces_format=enforces_format,
+    references=REFERENCES,
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

@@ -141,7 +141,7 @@ class StreamDecoder(PayloadDecoder):
     """Decodes a streamed response."""
 
     place = None
-    unstored = None
+    handed_out = None
     read_text = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:

@@ -33,7 +33,7 @@ class StreamDecoder:
 
     place = None
     finish_reason = None
-    unstored = None
+    handed_out = None
     read_text = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:

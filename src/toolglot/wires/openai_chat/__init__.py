@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from toolglot.wires.id_references import ReferenceFields
 from toolglot.wires.openai_chat.errors import decode_error, encode_error
 from toolglot.wires.openai_chat.request_decoder import FORMAT, NAME, REASONING_FIELDS, decode_request
 from toolglot.wires.openai_chat.request_encoder import CARRIES, OUTPUT_FORMATS, adapt_request, encode_request
@@ -50,6 +51,9 @@ WIRE = Wire(
     carries=CARRIES,
     output_formats=OUTPUT_FORMATS,
     format_fields=(FORMAT,),
+    references=ReferenceFields(
+        "previous_response_id", "conversation", "messages.content.file.file_id", "messages.audio"
+    ),
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

@@ -294,7 +294,7 @@ class StreamDecoder(PayloadDecoder):
 
     whole = False
     place = None
-    unstored = None
+    handed_out = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)

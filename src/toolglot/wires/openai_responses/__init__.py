@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolglot.wires.openai_responses.errors import decode_error, encode_error
-from toolglot.wires.openai_responses.previous_responses import expand_request
+from toolglot.wires.openai_responses.previous_responses import REFERENCES, expand_request
 from toolglot.wires.openai_responses.request_decoder import FORMAT, NAME, decode_request
 from toolglot.wires.openai_responses.request_encoder import CARRIES, adapt_request, encode_request
 from toolglot.wires.openai_responses.response_decoder import StreamDecoder, decode_response
@@ -50,5 +50,6 @@ WIRE = Wire(
     decode_error=decode_error,
     encode_error=encode_error,
     expand_request=expand_request,
+    references=REFERENCES,
     interject=interject,
 )

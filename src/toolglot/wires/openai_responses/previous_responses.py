@@ -15,10 +15,15 @@ from typing import Any, TypeAlias
 
 from toolglot.core.errors import RequestSizeError
 from toolglot.core.json_numbers import decode, encode
+from toolglot.wires.id_references import ReferenceFields
 from toolglot.wires.json_fields import dicts_in, parse_body, text_at
 
 PREVIOUS = "previous_response_id"
 REFERENCE = "item_reference"
+REFERENCES = ReferenceFields(
+    *(PREVIOUS, "conversation", f"input.{REFERENCE}:id", "input.content.file_id", "input.output.file_id"),
+    *("tools.vector_store_ids", "tools.container", "tools.container.file_ids", "tools.input_image_mask.file_id"),
+)
 _MENTIONS = (PREVIOUS.encode(), REFERENCE.encode())
 _OWN = ("id", "status")
 """Fields of an item that are valid only on the server that stores it."""

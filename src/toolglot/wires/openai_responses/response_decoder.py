@@ -35,7 +35,7 @@ from toolglot.wires.openai_responses.errors import describe, read_failure
 from toolglot.wires.openai_responses.request_decoder import NAME
 from toolglot.wires.openai_responses.stream_position import PositionTracker, StreamPosition
 from toolglot.wires.openai_responses.tools import INPUT, flatten_name
-from toolglot.wires.protocol import DecodedResponse
+from toolglot.wires.protocol import DecodedResponse, HandedOut
 from toolglot.wires.sse import EventStream
 from toolglot.wires.translation import table_at, unwrap_signature
 
@@ -54,7 +54,7 @@ class PayloadDecoder:
         self.started = False
         self.over = False
         self.tidy = True
-        self.unstored: tuple[str, list[dict[str, Any]]] | None = None
+        self.handed_out: HandedOut | None = None
         self.with_deltas: set[object] = set()
         self.ended: set[object] = set()
         self.calls: dict[object, int] = {}
@@ -210,8 +210,11 @@ class PayloadDecoder:
         return "length" if self.cut else "tool_calls" if self.calls else "stop"
 
     def sum_up(self, response: Mapping[str, Any]) -> None:
-        if response.get("store") is not True:
-            self.unstored = text_at(response, "id"), dicts_in(response.get("output"))
+        given, items = text_at(response, "id"), dicts_in(response.get("output"))
+        is_stored = response.get("store") is True
+        ids = [text_at(item, "container_id") for item in items]
+        ids += [given, *(text_at(item, "id") for item in items)] if is_stored else []
+        self.handed_out = HandedOut(None if is_stored else (given, items), tuple(filter(None, ids)))
 
     def fail(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         response = table_at(payload, "response")
@@ -326,7 +329,7 @@ def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
         return DecodedResponse([Failed("upstream_invalid", "The upstream's answer holds neither text nor calls.")])
     called = [item for item in dicts_in(payload["output"]) if item.get("type") == "function_call"]
     functions = frozenset([text_at(item, "name") for item in called if not item.get("namespace")])
-    return DecodedResponse(events, reader.tidy and status is not None, functions, reader.unstored)
+    return DecodedResponse(events, reader.tidy and status is not None, functions, reader.handed_out)
 
 
 def _escape(text: str) -> str:

@@ -43,7 +43,7 @@ class StreamDecoder:
 
     place = None
     finish_reason = None
-    unstored = None
+    handed_out = None
     read_text = None
     tidy = False
     between = False

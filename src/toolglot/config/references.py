@@ -1,0 +1,98 @@
+"""Values that refer to something else: ``env:NAME`` to an environment variable, a secret ``file:PATH`` to a file.
+
+A secret that a variable ``NAME`` may hold can also be in a file that the variable ``NAME_FILE`` names, as is usual in
+containers.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from toolglot.config.value_types import KEYS, ValueType
+from toolglot.core.errors import UsageError
+from toolglot.core.regular_files import open_regular
+
+REFERENCES: Final = ("env:", "os.environ/")
+FILE: Final = "file:"
+FILE_SUFFIX: Final = "_FILE"
+MAX_SECRET: Final = 64 << 10
+"""Bytes of a file above which it is not taken for a secret."""
+
+
+class References:
+    """Replaces references by what they refer to. ``notes`` are what the user should know about the files."""
+
+    def __init__(self, environ: Mapping[str, str], notes: list[str] | None = None) -> None:
+        self.environ = environ
+        self.notes: list[str] = [] if notes is None else notes
+
+    def find_variable(self, name: str, kind: ValueType) -> tuple[str, str]:
+        """The variable that gives a value, and the value, maybe another reference: ``NAME`` or, for a secret,
+        ``NAME_FILE``. Two empty texts if neither is set. Raises: UsageError if both are."""
+        other = name + FILE_SUFFIX
+        given, path = self.environ.get(name, ""), self.environ.get(other, "").strip() if kind.secret else ""
+        if given.strip() and path:
+            raise UsageError(f"{name} and {other} are both set: give only one of them")
+        return (other, FILE + path) if path else (name, given) if given.strip() else ("", "")
+
+    def fill_in(self, raw: Any, kind: ValueType, place: str, folder: Path | None = None) -> Any:
+        """The value with references replaced; paths are relative to ``folder``. Raises: UsageError if a variable is not
+        set, or a file cannot be used."""
+        if isinstance(raw, list | tuple):
+            return [self.fill_in(item, kind, place, folder) for item in raw]
+        if isinstance(raw, dict):
+            return {key: self.fill_in(item, kind, f"{place}.{key}", folder) for key, item in raw.items()}
+        variable = refers_to(raw)
+        if variable:
+            _, raw = self.find_variable(variable, kind)
+            if not raw:
+                raise UsageError(f"{place} is read from the environment variable {variable}, which is not set")
+        if not kind.secret or not isinstance(raw, str) or FILE not in raw:
+            return raw
+        parts = raw.split(",") if kind is KEYS else [raw]
+        return ",".join(self._read(part, place, folder or Path()) for part in parts)
+
+    def _read(self, text: str, place: str, folder: Path) -> str:
+        """The content of a secret's file, without the white space around it; any other text as it is."""
+        named = text.strip()
+        if not named.startswith(FILE):
+            return text
+        path = folder / Path(named.removeprefix(FILE).strip()).expanduser()
+        try:
+            with open_regular(path) as (file, state):
+                data = file.read(MAX_SECRET + 1)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", "") or "that is not a path"
+            raise UsageError(f"{place}: cannot read the secret in {path}: {reason}") from None
+        self._check_state(state, path, place)
+        if len(data) > MAX_SECRET:
+            raise UsageError(f"{place}: {path} is no secret: it has more than {MAX_SECRET} bytes")
+        try:
+            secret = data.decode("utf-8").strip()
+        except UnicodeDecodeError:
+            raise UsageError(f"{place}: {path} is no secret: it is not text") from None
+        if not secret:
+            raise UsageError(f"{place}: {path} is empty")
+        return secret
+
+    def _check_state(self, state: os.stat_result, path: Path, place: str) -> None:
+        """Refuse a file that everyone may change. Others may read the files that containers mount, as they belong to
+        another user; a file that belongs to this user need not be so."""
+        if os.name != "posix":
+            return
+        if state.st_mode & stat.S_IWOTH:
+            raise UsageError(f"{place}: every user can change the secret in {path}: run chmod o-w {path}")
+        if state.st_mode & stat.S_IROTH and state.st_uid == os.geteuid() != 0:
+            note = f"{place}: every user of this machine can read the secret in {path}; chmod 600 prevents it"
+            self.notes += [note] if note not in self.notes else []
+
+
+def refers_to(raw: object) -> str:
+    """The environment variable that a value refers to, or an empty text."""
+    if not isinstance(raw, str):
+        return ""
+    return next((raw.removeprefix(mark).strip() for mark in REFERENCES if raw.startswith(mark)), "")
