@@ -242,7 +242,7 @@ def test_only_the_language_of_the_text_is_read() -> None:
 
 
 def test_words_stay_few() -> None:
-    """Somebody who knows a language must be able to review its file."""
+    """A person who knows a language must be able to review its file."""
     assert sum(path.stat().st_size for path in FOLDER.glob("*.toml")) <= 40_000
     assert max(len(line) for path in FOLDER.glob("*.toml") for line in path.read_text("utf-8").splitlines()) <= 140
     modules = (narrated_stops.__file__, phrase_lists.__file__)

@@ -1,6 +1,6 @@
 """Words of natural languages, one TOML file a language in the folder ``languages``, for narrated stops and requests.
 
-Strategy. A file holds lists of phrases, which anybody who knows the language can review; docs/recovery.md explains the
+Strategy. A file holds lists of phrases, which a person who knows the language can review; docs/recovery.md explains the
 lists. Only the languages of a text are read: those of its script, and in Latin script those whose frequent words
 occur most often (``languages/languages.toml``). A list is compiled when it is needed first.
 
