@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         if active.server.workers > 1:
             log_to(level=active.server.log_level)
             # before the fork, so that it is done once for all workers
-            _import_server().warm_up(active, completely=True)
+            _import_server().warm_up(active)
             with TemporaryDirectory(prefix="toolglot-metrics-") as folder:
                 run_worker = partial(_run_worker, active, live_reload, options, Path(folder))
                 return supervise(active.server.workers, run_worker)

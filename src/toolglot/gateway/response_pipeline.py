@@ -44,12 +44,12 @@ from toolglot.gateway.exchange import Exchange, Prepared, prepare
 from toolglot.gateway.outcomes import explain_to_client, find_emptiness, make_explained_error
 from toolglot.gateway.recovery.attempts import Recovery
 from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
+from toolglot.gateway.recovery.narrated_stops import announces_action, wants_action
 from toolglot.gateway.routing import NATIVE, RELAY, Route, takes_one_call
 from toolglot.gateway.sessions.kept_reasoning import ReasoningCollector
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.gateway.xml_delivery import XmlDelivery
 from toolglot.prompting.feedback import write_feedback
-from toolglot.reading.narrated_stops import announces_action, wants_action
 from toolglot.reading.reader import Reader
 from toolglot.wires.protocol import ClientRequest, DecodedResponse, ResponseDecoder, ResponseIdentity
 from toolglot.wires.sse import BOM
@@ -349,8 +349,10 @@ def _open_recovery(exchange: Exchange, recovery: Recovery, delivery: Delivery) -
     asked = recovery.conversation
 
     def announces(text: str) -> bool:
-        native = session.to_native(asked) if session is not None and announces_action(text) else asked
-        return announces_action(text) and wants_action(native.messages)
+        if not announces_action(text):
+            return False
+        native = asked if session is None else session.to_native(asked)
+        return wants_action(native.messages)
 
     rendering = session.find_call_defects if session is not None and exchange.mapping is None else None
     return CheckedDelivery(delivery, recovery, CallChecker(tools, others, rendering), announces, exchange.new_call_id)

@@ -12,7 +12,7 @@ Other words and signs precede both (``phrases/doubts.py``): "I would call", "if 
 writes", a question, a bracket or a quotation mark, the prefix of a line in a log or a listing, four spaces behind a
 blank line, an element around the call, a sentence that is not over. A model that means its call stops behind it, so
 such a call is doubtful: it is held until the end of the answer, and if the answer goes on, it was shown. A sentence
-that states the next action ("let me run this:") leaves no doubt, in every language that ``narrated_stops`` knows.
+that states the next action ("let me run this:") leaves no doubt.
 """
 
 from __future__ import annotations
@@ -203,9 +203,7 @@ def is_doubtful(text: str) -> bool:
     unfinished = doubts.UNFINISHED.search(text, len(text) - 2) is not None or (sentence + signs).count('"') % 2 == 1
     if not (unfinished or _points_at_shown(sentence, signs, colon)):
         return False
-    return not (
-        _STATES.search(sentence) is not None or doubts.NEXT.search(sentence) is not None or _announces_action(text)
-    )
+    return _STATES.search(sentence) is None and doubts.NEXT.search(sentence) is None
 
 
 def _is_quoting(text: str) -> bool:
@@ -239,12 +237,6 @@ def _take_last_sentence(text: str) -> tuple[str, str]:
     written, signs = _split(text)
     line = written.rpartition("\n")[2]
     return line[_begin_sentence(line) :], signs
-
-
-def _announces_action(text: str) -> bool:
-    from toolglot.reading.narrated_stops import announces_action
-
-    return announces_action(text)
 
 
 def _is_quoted(before: str, behind: str) -> bool:

@@ -57,7 +57,7 @@ class AsgiGateway:
             raise UsageError("this gateway has been started already")
         if not self.settings.upstreams:
             raise UsageError("there is no upstream: give base_url, or a settings file with [[upstream]]")
-        await asyncio.to_thread(warm_up, self.settings, completely=True)
+        await asyncio.to_thread(warm_up, self.settings)
         self._gateway = await self._exit.enter_async_context(open_gateway(self.settings))
         self.draining = False
         return self

@@ -29,7 +29,6 @@ from toolglot.gateway.telemetry.log import Telemetry, gather_lines, log_to
 from toolglot.gateway.telemetry.record_writer import RecordWriter
 from toolglot.gateway.telemetry.worker_metrics import WorkerMetrics
 from toolglot.prompting.conversation import render_as_text
-from toolglot.reading.narrated_stops import compile_phrases
 from toolglot.reading.plugins import list_call_marks
 from toolglot.reading.reader import Reader
 from toolglot.server.app import Gateway
@@ -71,14 +70,9 @@ async def serve(
         async with listening(settings, mount, slot, problems) as address:
             tune_memory()
             ready(address)
-            tasks = [
-                asyncio.create_task(check_upstreams(settings, problems, report)),
-                # needed at the end of an answer at the earliest
-                asyncio.create_task(asyncio.to_thread(compile_phrases)),
-            ]
+            checks = asyncio.create_task(check_upstreams(settings, problems, report))
             await stop.wait()
-            for task in tasks:
-                task.cancel()
+            checks.cancel()
 
 
 async def check_upstreams(settings: Settings, problems: KnownProblems, report: Callable[[Finding], None]) -> None:
@@ -154,13 +148,10 @@ def make_tracer() -> Tracer:
     return Tracer()
 
 
-def warm_up(settings: Settings, *, completely: bool = False) -> None:
-    """Fill the caches that the first requests would wait for; ``completely``: also those that their answers would wait
-    for. Does nothing if a parent process has done it."""
+def warm_up(settings: Settings) -> None:
+    """Fill the caches that the first requests would wait for. Does nothing if a parent process has done it."""
     for dialect in list_dialects(settings):
         warm_dialect(dialect)
-    if completely:
-        compile_phrases()
 
 
 def list_dialects(settings: Settings) -> list[str]:

@@ -1,1 +1,1 @@
-"""Phrases of narrated stops and requests, one module per language."""
+"""Phrases before calls that are shown or doubtful."""

@@ -79,7 +79,8 @@ REFUSED = re.compile(
 """Sentences that say that the call behind them is not made, or must not be."""
 
 NEXT = re.compile(
-    r"(?<!\w)(?:now|next|jetzt|nun|nächste\w*|ahora|agora|maintenant|adesso|теперь|сейчас)(?!\w)|现在|接下来|下一步|\A\W*(?:先|首先|然后)|では、|これから"
+    r"(?<!\w)(?:now|next|jetzt|nun|nächste\w*|ahora|agora|maintenant|adesso|теперь|сейчас"
+    r"|führe|ejecuto|executo|exécute|eseguo|выполняю|запускаю)(?!\w)|我重新|现在|接下来|下一步|\A\W*(?:先|首先|然后)|では、|これから"
     r"|(?<!\w)(?:retry|retrying|(?:try|trying)(?: it)? again)(?!\w)"
     r"|\A\W*(?!according|nothing|something|anything|everything|during|following|including)\w+ing(?!\w)",
     re.IGNORECASE,
