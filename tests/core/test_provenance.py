@@ -18,7 +18,8 @@ from support.samples import Sample, load_samples, load_tools
 from toolglot.core import provenance
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult, Tools
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, Reason, TextDelta
-from toolglot.core.provenance import find_quotations, normal_forms
+from toolglot.core.normal_forms import normal_forms
+from toolglot.core.provenance import find_quotations
 from toolglot.core.text_cache import TextCache
 from toolglot.prompting.call_writer import to_definition, write_calls
 from toolglot.prompting.mark_escaping import get_mark_escaper
@@ -285,7 +286,7 @@ def test_texts_without_markup_leave_nothing_to_compare() -> None:
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = TextCache[tuple[int, int, int]](1000)
+    kept = TextCache[tuple[int, int]](1000)
     monkeypatch.setattr(provenance, "_NORMAL_FORMS", kept)
     for number in range(100):
         find_quotations([f"<tool_call>{number}" + "x" * 90], NAMES)

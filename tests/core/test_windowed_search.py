@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolglot.core import windowed_search as windows
-from toolglot.core.provenance import normal_forms
+from toolglot.core.normal_forms import normal_forms
 from toolglot.core.text_cache import ENTRY_COST, TextCache
 from toolglot.prompting.mark_escaping import get_mark_escaper
 

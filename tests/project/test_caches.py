@@ -52,7 +52,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "core.call_patterns:_compile": (64, "compiled pattern settings"),
     "core.error_guide:load_guide": (ALL, "the guide to errors"),
     "core.options:make_options": (64, "checked reader options"),
-    "core.provenance:_NORMAL_FORMS": (1 << 24, "normal forms of texts with call markup (characters)"),
+    "core.provenance:_NORMAL_FORMS": (1 << 24, "normal forms of texts that may be quoted (characters)"),
     "core.provenance:_call_forms": (1024, "spellings of a call to a tool"),
     "core.provenance:_search_for": (64, "searches for quoted calls, by tool names"),
     "core.redaction:redact_printable": (1024, "redacted names and notes"),
@@ -147,7 +147,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
 
 STORES: Final[dict[str, tuple[float, str]]] = {
     "config.settings:REMEMBERED": (1000, "models and upstreams by requested name; cleared when full"),
-    "core.provenance:MAX_UNMARKED": (1 << 14, "hashes of texts without call markup; cleared when full"),
+    "core.provenance:MAX_SEARCHED": (1 << 14, "hashes of texts and whether they hold call markup; cleared when full"),
     "core.schema.toolset:_MAX_COMPILED": (64, "compiled tool sets of the library; cleared when full"),
     "gateway.capabilities.learned:MAX_ENTRIES": (1000, "learned failures, and leak counts; the oldest are dropped"),
     "gateway.routing:MAX_CACHED_RULES": (512, "discovered facts and rules by upstream and model; cleared when full"),

@@ -1,142 +1,198 @@
 """Detects quoted calls: a call in an answer that repeats call markup from the conversation is a quotation.
 
-Strategy. User messages and tool results are searched for call markup once. Most have none, and then there is nothing to
-compare. The others are stored in a normal form, without everything that a quotation may change: whitespace, line
-prefixes (of quotes, comments, diffs, line numbers, search results and logs), quotation marks, JSON string escapes, HTML
-entities and invisible characters. A call is a quotation if its own normal form is a substring of one of them. What
-looks like a line prefix may be content, and lines may be joined, so both forms, with and without prefixes, are
-compared. Of a call that is still streaming the beginning is compared: once no text contains it, the call is not a
-quotation.
+Strategy. User messages and tool results are searched for call markup once, also in what they encode. Most have none,
+and then there is nothing to compare. The others are stored in their normal forms (``normal_forms``). A call is a
+quotation if its own normal form is a substring of one of them, or consists of a few *pieces* that stand in different
+texts: an attacker may split a call over several results. Of a call that is still streaming the beginning is
+compared: once it cannot be a quotation, the call is emitted.
 
-The search for markup allows false positives: they only cost memory. It takes linear time (less than 0.1 s per
-megabyte), once per text: results are cached.
+A meant call may also be put together from texts: its notation from a sample in one result, its values from others. So
+a place where two pieces meet shows a quotation only if it is inside the notation, inside a value that stands whole in
+no text, or at the end of one text and the beginning of another.
+
+The search for markup allows false positives: they only cost memory. It takes linear time (about 0.1 s per megabyte, 0.2
+s with markup), once per text: results are cached.
 """
 
 from __future__ import annotations
 
-import html
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Final
+from itertools import pairwise
+from typing import Final, NamedTuple
 
 from toolglot.core.conversation import Message, Text, ToolResult
+from toolglot.core.normal_forms import cut_unfinished, join_encoded, list_views, normal_forms, strip_signs
 from toolglot.core.text_cache import TextCache
 from toolglot.core.windowed_search import replace_all
 
-MAX_UNMARKED: Final = 1 << 14
-"""Clients resend the history with every turn: cache size for texts without markup."""
+MAX_SEARCHED: Final = 1 << 14
+"""Clients resend the history with every turn: how many texts are known to hold markup or none."""
 MAX_CACHED_CHARACTERS: Final = 1 << 24
-"""Cache size for the normal forms of texts with markup, over all conversations."""
+"""Cache size for normal forms, over all conversations."""
+MAX_PIECED_CHARACTERS: Final = 1 << 20
+"""How much of a conversation, from its end, is searched for pieces of a call."""
+MAX_PIECES: Final = 3
+"""The most pieces that a quotation is put together from."""
+MIN_PIECE: Final = 4
+"""The shortest piece, but for the first and for brackets at the end."""
+MAX_DISTANCE: Final = 4
+"""How many texts further on, or back, the next piece may stand."""
+MAX_GAP: Final = 200
+"""How many characters may separate two pieces in one text."""
+MIN_NOTATION: Final = 4
+"""How much of the notation of a call behind a value shows that the value stands in a call."""
 
 INVISIBLE: Final = "\u2064\u2062\u2063\u2060\u200b\u200c\u200d\ufeff\u180e\u034f\u00ad"
 """Invisible characters; one of them is inserted to break marks in quoted text. The first ones hardly occur in texts, as
 the one that is used is deleted from what the model writes."""
-_LAYOUT: Final = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
-_SIGNS: Final = ">+-|*#`\"'\\"
-_FOREIGN_SIGNS: Final = re.compile(
-    rf"[“”„‘’‚«»‹›「」『』→｜│┃║\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000{INVISIBLE}]+"
-)
-
-_ESCAPES = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([nrt]))?")
-_SURROGATES = re.compile(r"\\u[dD][89a-fA-F]")
-_LINE_JOINTS = re.compile(r"\"\s*,\s*(?=[\"'])|'\s*,\s*(?=[\"'])|<br ?/?>|//+")
-"""Separators of lines that are strings of a list or share a table cell, and comment markers."""
-_MARGIN = r"[ \t>+|*#-]*+"
-_NUMBERED = r"\[\d{1,7}\]|\(?(?:[Ll](?:ine)? ?)?\d{1,7}(?:[ \t]*[|:→│.]|[)-]|\t)"
-_FOUND = r"(?:[A-Za-z]:)?[^\s:<>{}\"'`=(),]{1,200}[:-]\d{1,7}[:-]"
-_LOGGED = (
-    r"\[?(?:\d{4}-\d\d-\d\d[Tt ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?"
-    r"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL)\]?:?(?=\s)"
-)
-_PREFIXES = re.compile(rf"\n{_MARGIN}(?:(?:{_LOGGED}|{_NUMBERED}|{_FOUND}){_MARGIN})++")
-"""Prefixes that editors, search tools and logs put before each line."""
-_UNFINISHED = re.compile(
-    r"(?:(?:\n|\r|\\[nr])[^<{\"'=\n\r\\]{0,200})?"
-    r"(?:\\+(?:u[0-9a-fA-F]{0,3})?|&[#\w]{0,32}|<(?:br? ?/?)?|[\"']\s*,\s*|/)?\Z"
-)
-"""An end whose meaning depends on what follows: a line that may begin with a prefix, or part of an escape, an entity or
-a line joint."""
-_LONGEST_END: Final = 300
 _FORM_SEPARATOR: Final = "\0"
-"""Separates the two normal forms of a text."""
+"""Separates the normal forms of a text."""
 _LIST_SEPARATORS: Final = "[],;"
 """Separators of calls in a list."""
 
+_BAR_MARKS: Final = ("<|", "lt;|", "003c|", "uff5c")
+"""Marks with a bar, which normal forms do not have."""
 _MARKS: Final = (
-    *(opener + mark for opener in ("<", "lt;", "003c") for mark in ("|", "｜", "function", "tool", "invoke")),
-    *("tool_call", "toolcall", "tool call", "tool_use", "use_tool", "tool_code", "tool_request", "tool_name"),
-    *("calling tool", "function_call", "functioncall", "__function", "function=", ":invoke", "dsml", "ctrl42", "uff5c"),
-    *("functools[", "functools [", "✿function", "to=functions", "to=multi_tool"),
-    *("assistant to=", "commentary to=", "analysis to="),
+    *(opener + mark for opener in ("<", "lt;", "003c") for mark in ("function", "tool", "invoke")),
+    *("tool_call", "toolcall", "tool_use", "use_tool", "tool_code", "tool_request", "tool_name"),
+    *("callingtool", "function_call", "functioncall", "__function", "function=", ":invoke", "dsml", "ctrl42"),
+    *("functools[", "✿function", "to=functions", "to=multi_tool"),
+    *("assistantto=", "commentaryto=", "analysisto=", "arguments:{", "parameters:{"),
 )
-"""Substrings, in lower case, of marks that never occur in ordinary text; they open calls to any tool."""
+"""Substrings, in lower case and without whitespace, of marks that hardly occur in ordinary text; they open calls to any
+tool."""
 _SHELL_FENCES: Final = ("```bash", "```sh", "```zsh", "```console")
-_CALL_FORMS: Final = ("<{}", ":{}", "={}", "({}", "{}(", "{}{{", ".{},", ".{}}}", "action{}", "Action{}")
+_CALL_FORMS: Final = ("<{}", ":{}", "={}", "({}", "[{}", "{}(", "{}{{", "functions.{}", "action{}", "Action{}")
 """Calls of a tool without any mark, in the normal form of a text: as a tag, in JSON, in Python or in ReAct lines, where
 a step number may separate the label from the name."""
 _STEP_NUMBERS: Final = re.compile("(?<=ction)[0-9]{1,3}")
 
 
-def normal_forms(text: str) -> list[str]:
-    """Return the normal forms of a text: without everything that a quotation may change and, if that differs, also
-    without the prefixes of all lines but the first."""
-    decoded = _decode(text)
-    bare = replace_all(_PREFIXES, decoded, "\n")
-    return [_strip(decoded), _strip(bare)] if len(bare) < len(decoded) else [_strip(decoded)]
-
-
-def _decode(text: str) -> str:
-    """Decode JSON string escapes and HTML entities, and remove line joints."""
-    if "\\" in text:
-        paired = _SURROGATES.search(text) is not None
-        text = _ESCAPES.sub(_unescape, text)
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if paired else text
-    if "&" in text:
-        text = html.unescape(text)
-        text = html.unescape(text) if "&" in text else text
-    text = text.replace("\r", "\n") if "\r" in text else text
-    return replace_all(_LINE_JOINTS, text)
-
-
-def _unescape(found: re.Match[str]) -> str:
-    if found[1]:
-        return chr(int(found[1], 16))
-    return "\n" if found[2] else ""
-
-
-_DELETED: Final = (_LAYOUT + _SIGNS).encode()
-
-
-def _strip(text: str) -> str:
-    """Remove whitespace and insignificant characters. Deleting from bytes is several times as fast."""
-    left = text.encode("utf-8", "surrogatepass").translate(None, _DELETED).decode("utf-8", "surrogatepass")
-    return left if left.isascii() else replace_all(_FOREIGN_SIGNS, left)
-
-
 class Quotations:
-    """Normal forms of the texts with call markup that an answer may quote. Falsy if there are none."""
+    """Normal forms of the texts that an answer may quote. Falsy if there are none.
 
-    __slots__ = ("_texts",)
+    Parameters: ``texts``: texts with call markup; ``sources``: the last texts of the conversation, the latest first,
+    any of which may hold a piece of a call.
+    """
 
-    def __init__(self, texts: Iterable[str] = ()) -> None:
+    __slots__ = ("_sources", "_texts")
+
+    def __init__(self, texts: Iterable[str] = (), sources: Iterable[str] = ()) -> None:
         self._texts = tuple(texts)
+        self._sources = tuple(sources)
 
     def __bool__(self) -> bool:
         return bool(self._texts)
 
-    def contains(self, call: str) -> bool:
-        """Whether a call, without the marks of its wrapper, occurs in one of the texts."""
-        return any(self._find(form.strip(_LIST_SEPARATORS)) for form in normal_forms(call))
+    def contains(self, call: str, arguments: str = "") -> bool:
+        """Whether a call, without the marks of its wrapper, occurs in one of the texts or in pieces of several.
+
+        ``arguments``: its arguments as JSON text.
+        """
+        forms = [form.strip(_LIST_SEPARATORS) for form in normal_forms(call)]
+        return any(map(self._find, forms)) or any(self._is_pieced(form, arguments) for form in forms)
 
     def may_contain(self, beginning: str) -> bool:
-        """Whether a call that begins like this may occur in one of the texts."""
-        unfinished = _UNFINISHED.search(beginning, max(0, len(beginning) - _LONGEST_END))
-        whole = beginning[: unfinished.start()] if unfinished is not None else beginning
-        return any(self._find(form.lstrip(_LIST_SEPARATORS)) for form in normal_forms(whole))
+        """Whether a call that begins like this may occur in one of the texts or in pieces of several."""
+        forms = [form.lstrip(_LIST_SEPARATORS) for form in normal_forms(cut_unfinished(beginning))]
+        return any(map(self._find, forms)) or any(map(self._split, forms))
 
     def _find(self, part: str) -> bool:
         return any(part in text for text in self._texts)
+
+    def _is_pieced(self, call: str, arguments: str) -> bool:
+        """Whether a call consists of several pieces, and a place where two of them meet shows a quotation."""
+        pieces = self._split(call)
+        if len(pieces) < 2:
+            return False
+        last = call[pieces[-1].start :]
+        if len(last) < MIN_PIECE and any(map(str.isalnum, last)):
+            return False
+        spans = list(self._find_values(call, arguments))
+        return any(
+            (first.ends_text and second.begins_text) or not any(_is_natural(first, second, span) for span in spans)
+            for first, second in pairwise(pieces)
+        )
+
+    def _find_values(self, call: str, arguments: str) -> Iterator[range]:
+        """Yield where the values that stand whole in a source stand in the call."""
+        for value in _list_values(arguments):
+            for form in normal_forms(value):
+                at = call.find(form)
+                if at >= 0 and any(form in text for text in self._sources):
+                    yield range(at, at + len(form))
+
+    def _split(self, call: str) -> list[_Piece]:
+        """Split a call into pieces that stand in the sources, each as long as possible.
+
+        A piece is from another text than those before it, or stands near to one of them. Returns [] for a call that
+        does not consist of pieces.
+        """
+        texts, pieces, at = list(self._sources), list[_Piece](), 0
+        near = range(len(texts))
+        while at < len(call) and len(pieces) < MAX_PIECES:
+            size, used = 0, 0
+            for number in near:
+                if at + size < len(call) and call[at : at + size + 1] in texts[number]:
+                    size, used = _measure(call, at, size + 1, texts[number]), number
+            if not size or (0 < at < len(call) - size and size < MIN_PIECE):
+                return []
+            text, part = texts[used], call[at : at + size]
+            pieces.append(_Piece(at, at + size, _FORM_SEPARATOR + part in text, part + _FORM_SEPARATOR in text))
+            at, found = at + size, text.find(part)
+            texts[used] = text[max(0, found - MAX_GAP) : found + size + MAX_GAP]
+            near = range(max(0, used - MAX_DISTANCE), min(len(texts), used + MAX_DISTANCE + 1))
+        return pieces if at == len(call) else []
+
+
+class _Piece(NamedTuple):
+    """A piece of a call: where it stands in the call, and whether it begins or ends the text that it stands in."""
+
+    start: int
+    end: int
+    begins_text: bool
+    ends_text: bool
+
+
+def _is_natural(first: _Piece, second: _Piece, value: range) -> bool:
+    """Whether two pieces of a call meet there because this value of a meant call stands in a text.
+
+    They meet in the value or at its edge, and the piece that holds the end of the value adds none of the notation on
+    the other side of it, but for some brackets.
+    """
+    closed = value.stop + MIN_NOTATION
+    if first.end == value.start:
+        return second.end < closed
+    return value.start < first.end < (closed if first.start >= value.start else value.stop + 1)
+
+
+def _measure(call: str, at: int, size: int, text: str) -> int:
+    """The size of the longest part of the call from ``at`` on that stands in the text; ``size`` is known to."""
+    limit = len(call) - at
+    while size < limit:
+        middle = (size + limit + 1) // 2
+        if call[at : at + middle] in text:
+            size = middle
+        else:
+            limit = middle - 1
+    return size
+
+
+def _list_values(arguments: str) -> Iterator[str]:
+    """Yield the values in the JSON text of arguments, those inside objects and lists too."""
+    try:
+        waiting = [json.loads(arguments, strict=False)]
+    except ValueError:
+        return
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict | list):
+            waiting += value.values() if isinstance(value, dict) else value
+        else:
+            yield value if isinstance(value, str) else json.dumps(value)
 
 
 NO_QUOTATIONS: Final = Quotations()
@@ -166,9 +222,9 @@ class QuotationCheck:
         self._next_size = size + size // 4
         return not self._quotations.may_contain(since(self.start))
 
-    def is_quotation(self, call: str) -> bool:
-        """Whether the whole call is a quotation."""
-        return self._quotations.contains(call)
+    def is_quotation(self, call: str, arguments: str = "") -> bool:
+        """Whether the whole call is a quotation; ``arguments``: its arguments as JSON text."""
+        return self._quotations.contains(call, arguments)
 
 
 def list_quotable(messages: Iterable[Message]) -> Iterator[str]:
@@ -196,40 +252,55 @@ def find_quotations(
     Returns: the texts with call markup, in normal form.
     """
     search = _search_for(tuple(names), shell, marks)
-    kept = dict.fromkeys(filter(None, map(search.look, filter(None, texts))))
-    return Quotations(kept) if kept else NO_QUOTATIONS
+    found = {text: search.look(text) for text in texts if text}
+    if not any(found.values()):
+        return NO_QUOTATIONS
+    recent, left = [], MAX_PIECED_CHARACTERS
+    for text in reversed(found):
+        left -= len(text)
+        if left >= 0:
+            recent.append(text)
+    joined = filter(None, (join_encoded(first, second) for second, first in pairwise(recent)))
+    return Quotations([*filter(None, found.values()), *map(_normalise, joined)], map(_normalise, recent))
 
 
 class _Search:
     """Searches texts for call markup of certain tools. Plain substring search is the fastest by far."""
 
     def __init__(self, names: tuple[str, ...], shell: bool, marks: tuple[str, ...]) -> None:
-        self.names = names
-        self.marks = (*_MARKS, *(_SHELL_FENCES if shell else ()), *marks)
+        self.names = [strip_signs(name) for name in names]
+        self.plain_marks = (*_BAR_MARKS, *(_SHELL_FENCES if shell else ()), *marks)
         self.key = hash((names, shell, marks))
 
     def look(self, text: str) -> str:
         """Return the normal form of a text with markup, "" for a text without."""
         key = (self.key, len(text), hash(text))
-        if key in _UNMARKED:
-            return ""
-        if (kept := _NORMAL_FORMS.get(key)) is not None:
-            return kept
-        plain = text.replace("\\", "") if "\\" in text else text
-        names = [name for name in self.names if name in plain]
-        marked = self.is_marked(text)
-        if marked or names:
-            normal = _FORM_SEPARATOR.join(normal_forms("\n" + text))
-            if marked or any(map(_make_call_test(normal), names)):
-                _NORMAL_FORMS.add(key, normal)
-                return normal
-        if len(_UNMARKED) >= MAX_UNMARKED:
-            _UNMARKED.clear()
-        _UNMARKED.add(key)
-        return ""
+        views: list[str] = []
+        if (marked := _MARKED.get(key)) is None:
+            views = list_views(text)
+            marked = any(map(self._is_marked, views))
+            if len(_MARKED) >= MAX_SEARCHED:
+                _MARKED.clear()
+            _MARKED[key] = marked
+        return _normalise(text, views) if marked else ""
 
-    def is_marked(self, text: str) -> bool:
-        return any(map(text.lower().__contains__, self.marks))
+    def _is_marked(self, view: str) -> bool:
+        """Whether a text may hold a call, or a part of one."""
+        stripped = strip_signs(view)
+        if any(map(view.lower().__contains__, self.plain_marks)) or any(map(stripped.lower().__contains__, _MARKS)):
+            return True
+        names = [name for name in self.names if name in stripped]
+        return bool(names) and any(map(_make_call_test(_FORM_SEPARATOR.join(normal_forms("\n" + view))), names))
+
+
+def _normalise(text: str, views: Sequence[str] = ()) -> str:
+    """Return the normal forms of all views of a text."""
+    key = (len(text), hash(text))
+    if (normal := _NORMAL_FORMS.get(key)) is None:
+        forms = [form for view in views or list_views(text) for form in normal_forms("\n" + view)]
+        normal = _FORM_SEPARATOR.join(["", *dict.fromkeys(forms), ""])
+        _NORMAL_FORMS.add(key, normal)
+    return normal
 
 
 def _make_call_test(normal: str) -> Callable[[str], bool]:
@@ -240,14 +311,10 @@ def _make_call_test(normal: str) -> Callable[[str], bool]:
 
 @lru_cache(maxsize=1024)
 def _call_forms(name: str) -> tuple[str, ...]:
-    stripped = _strip(name)
-    return tuple(form.format(stripped) for form in _CALL_FORMS)
+    return tuple(form.format(name) for form in _CALL_FORMS)
 
 
 _search_for = lru_cache(maxsize=64)(_Search)
 
-_Key = tuple[int, int, int]
-_UNMARKED: set[_Key] = set()
-
-
-_NORMAL_FORMS: Final[TextCache[_Key]] = TextCache(MAX_CACHED_CHARACTERS)
+_MARKED: dict[tuple[int, int, int], bool] = {}
+_NORMAL_FORMS: Final[TextCache[tuple[int, int]]] = TextCache(MAX_CACHED_CHARACTERS)

@@ -313,8 +313,9 @@ class PartialCall(StreamedArguments, eq=False):
     @property
     def is_quoted(self) -> bool:
         """Whether the call quotes the conversation; evaluated when all of it was received."""
-        if self.quotation_check is not None and not self.quotation_check.is_quotation(
-            self.block.own_text(self, self.quotation_check.start)
+        check = self.quotation_check
+        if check is not None and not check.is_quotation(
+            self.block.own_text(self, check.start), "".join(self.pending) + "}"
         ):
             self._rule_out_quotation()
         return self.quotation_check is not None

@@ -72,7 +72,8 @@ class Reader:
     ``"auto"``, the name of a dialect or a model id; a name only breaks ties. ``options`` is an ``Options`` object, or
     its fields are given as keyword arguments. ``new_id`` makes the ids of calls; by default they count: ``call_1``,
     ``call_2``. ``quoted`` are texts that the answer may quote, such as the tool results and user messages of the
-    conversation: a call that occurs in one of them stays text, unless the answer is nothing but this call.
+    conversation: a call that occurs in one of them, or in pieces of several, stays text, unless the answer is nothing
+    but this call.
 
     Raises ``UsageError`` for wrong options and ``ToolSchemaError`` for tools that cannot be compiled.
     """
