@@ -102,17 +102,18 @@ def repeat_any(most: int, *nodes: Node) -> Node:
     return Node(f"{each.full}{{0,{most}}}", f"{each.full}{{0,{most}}}+{each.prefix}")
 
 
-BLANKS = chars(r"\s", 0)
+BLANKS = Node(r"\s*+", r"\s*+\Z")
+"""Possessive: where blanks may follow blanks, giving some back would take quadratic time and match nothing more."""
 BREAK = sequence(chars(r"[ \t\r]", 0), literal("\n"))
 
 _QUOTED = r'[^"\\\n]{0,256}(?:\\.[^"\\\n]{0,256}){0,64}'
 
 _COMMENT = Node(
-    r"(?:(?://|\#)[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s*",
-    r"(?:/?\Z|(?://|\#)[^\n]{0,200}(?:\Z|\n\s*\Z)|/\*[^*]{0,200}(?:\*?\Z|\*/\s*\Z))",
+    r"(?:(?://|\#)[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s*+",
+    r"(?:/?\Z|(?://|\#)[^\n]{0,200}(?:\Z|\n\s*+\Z)|/\*[^*]{0,200}(?:\*?\Z|\*/\s*+\Z))",
 )
 _CHANNEL_NAMES = ("analysis", "commentary", "final", "json", "code")
-_TURN = Node(r"\s*(?:<\|start\|>|\Z)", rf"\s*{literal('<|start|>').prefix}")
+_TURN = Node(r"\s*+(?:<\|start\|>|\Z)", rf"\s*+{literal('<|start|>').prefix}")
 """The end of a message in a channel: another message follows, or nothing."""
 
 _SCRIPTS = (
@@ -198,18 +199,18 @@ SLOTS: dict[str, Node] = {
     "ing": optional(literal("ing")),
     "language": chars(r"[\w\-+]", 0, 20),
     # lookaheads: what must follow, not consumed
-    "before_object": Node(r"(?=\s*\{)", r"\s*\Z"),
-    "before_quoted": Node(r"(?=\s*\{\s*[\"'}])", r"\s*(?:\{\s*)?\Z"),
-    "before_json": Node(r"(?=\s*[\[{])", r"\s*\Z"),
-    "before_no_json": Node(r"(?=\s*(?:[^\s\[{]|\Z))", r"\s*\Z"),
-    "before_text": Node(r"(?=\s*[^\s<])", r"\s*\Z"),
-    "before_mark": Node(r"(?=\s*[<\[{])", r"\s*\Z"),
+    "before_object": Node(r"(?=\s*+\{)", r"\s*+\Z"),
+    "before_quoted": Node(r"(?=\s*+\{\s*+[\"'}])", r"\s*+(?:\{\s*+)?\Z"),
+    "before_json": Node(r"(?=\s*+[\[{])", r"\s*+\Z"),
+    "before_no_json": Node(r"(?=\s*+(?:[^\s\[{]|\Z))", r"\s*+\Z"),
+    "before_text": Node(r"(?=\s*+[^\s<])", r"\s*+\Z"),
+    "before_mark": Node(r"(?=\s*+[<\[{])", r"\s*+\Z"),
     "before_end": Node(r"(?=[ \t\r]*(?:[\n<]|\Z))", r"[ \t\r]*\Z"),
     "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*\Z"),
     "before_sentence": Node(r"(?=[ \t]*[A-Z](?:[a-z]|['’ ]))", r"[ \t]*[A-Z]?\Z"),
     "before_pair": Node(
-        r"(?=\s*\[?\s*[\"'][\w.\-/\\]{1,128}[\"']\s*,\s*\{)",
-        r"\s*(?:\Z|\[?\s*(?:\Z|[\"'][\w.\-/\\]{0,128}(?:\Z|[\"']\s*(?:\Z|,\s*\Z))))",
+        r"(?=\s*+(?:\[\s*+)?[\"'][\w.\-/\\]{1,128}[\"']\s*+,\s*+\{)",
+        r"\s*+(?:\Z|(?:\[\s*+)?(?:\Z|[\"'][\w.\-/\\]{0,128}(?:\Z|[\"']\s*+(?:\Z|,\s*+\Z))))",
     ),
     # a bullet or a number before an item of a list
     "item": Node(r"(?:[-*•]|\d{1,3}[.)])[ \t]{1,4}", r"(?:\d{0,3}\Z|(?:[-*•]|\d{1,3}[.)])[ \t]{0,4}\Z)"),
@@ -221,21 +222,21 @@ SLOTS: dict[str, Node] = {
         r"(?:\d{0,3}\Z|(?:[\"']|(?:[-*•]|\d{1,3}[.)])[ \t]{0,4})[\w.\\]{0,128}+\s?\Z)",
     ),
     "before_parenthesis": Node(r"(?=\s?\()", r"\s?\Z"),
-    "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
+    "before_arg_key": Node(r"(?=\s*+<arg_key>)", rf"\s*+{literal('<arg_key>').prefix}"),
     # the key of a pair, with or without a suffix, or the end of a call that has none
     "before_pair_key": Node(
-        r"(?=\s*(?:<arg_key[:>]|</tool_call[:>]))",
-        rf"\s*(?:{literal('<arg_key').prefix}|{literal('</tool_call').prefix})",
+        r"(?=\s*+(?:<arg_key[:>]|</tool_call[:>]))",
+        rf"\s*+(?:{literal('<arg_key').prefix}|{literal('</tool_call').prefix})",
     ),
-    "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
-    "before_dsml": Node(r"(?=\s*<\s*[|｜‖]{1,2}\s*DSML)", r"\s*(?:<\s*(?:[|｜‖]{1,2}\s*(?:D(?:S(?:M)?)?)?)?)?\Z"),
+    "before_parameter": Node(r"(?=\s*+<parameter=)", rf"\s*+{literal('<parameter=').prefix}"),
+    "before_dsml": Node(r"(?=\s*+<\s*+[|｜‖]{1,2}\s*+DSML)", r"\s*+(?:<\s*+(?:[|｜‖]{1,2}\s*+(?:D(?:S(?:M)?)?)?)?)?\Z"),
     "before_turn": lookahead(_TURN),
     "before_stray_end": lookahead(chars(r"[^<>{}\n]", 0, 60), literal("<|end|>"), _TURN),
     # after a mark that begins a turn without a role: another mark, the end of the line, or a sentence
     "before_own_text": Node(
         r"(?=[ \t\r]*(?:[<>\[\]{`\n]|\Z|[A-Z][\w'’]*[ ,]|[^\x00-\x7f]))", r"[ \t\r]*(?:[A-Z][\w'’]*)?\Z"
     ),
-    "before_call": Node(r"(?=\s*(?:[\[{]|<tool_call))", rf"\s*{literal('<tool_call').prefix}"),
+    "before_call": Node(r"(?=\s*+(?:[\[{]|<tool_call))", rf"\s*+{literal('<tool_call').prefix}"),
 }
 
 TOKEN = re.compile(r"\{\{|\}\}|\{(\w+)\}|[ ]+|\n|[^{} \n]+|.", re.DOTALL)

@@ -34,7 +34,7 @@ from toolglot.reading.near_misses import (
 _LACKING = (
     Defect(reason=Reason.MISSING_ARGUMENT, where="call", found="too little", expected="all that the client needs"),
 )
-_NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
+_NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml{attributes}?>", named=False)
 _COMMENT = Mark("{one_comment}", named=False)
 _FENCE_END = ("```",)
 _LINE_END = Mark("{before_break}", named=False)
