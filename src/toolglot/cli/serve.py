@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import shlex
 import shutil
@@ -177,6 +178,7 @@ def _run(
 ) -> None:
     import asyncio
 
+    gc.disable()  # until the gateway listens (``tune_memory``): little of what is made before becomes garbage
     serve = _import_server().serve
     try:
         import uvloop

@@ -31,6 +31,11 @@ async def run(large: bool, work: Callable[Params, Result], *args: Params.args, *
     return await asyncio.get_running_loop().run_in_executor(_EXECUTOR, partial(work, *args, **named))
 
 
+def run_aside(work: Callable[[], object]) -> None:
+    """Call ``work`` in a thread and wait for nothing."""
+    _EXECUTOR.submit(work)
+
+
 def shorten_switch_interval() -> None:
     """Shorten Python's thread switch interval, so that the event loop gets the GIL back sooner."""
     sys.setswitchinterval(SWITCH_SECONDS)

@@ -336,8 +336,8 @@ def _read_versions() -> Steps[dict[str, int]]:
 def _give_back_pages() -> Steps[bool]:
     """Make the file smaller, some pages at a time. Returns whether there are more.
 
-    The pragma reports each page as a row without columns, at which Python's ``sqlite3`` stops, so that it gives back one
-    page whatever number it is given.
+    The pragma reports each page as a row without columns, at which Python's ``sqlite3`` stops: it gives back one page,
+    whatever number it is given.
     """
     [(free,)] = yield Query("PRAGMA freelist_count")
     for _ in range(min(free, VACUUM_PAGES)):
