@@ -7,6 +7,7 @@ followed: they are responses like any other.
 from __future__ import annotations
 
 import asyncio
+import encodings.idna  # noqa: F401 - else the first request would import it
 import os
 import ssl
 from base64 import b64encode
