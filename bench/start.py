@@ -52,14 +52,16 @@ BEAT_SECONDS = 0.01
 CHUNKS, CHUNK_SECONDS = 1500, 0.004
 CALL = '<tool_call>\n{"name": "tool_0", "arguments": {"property_0": "src/main.py"}}\n</tool_call>'
 WORDS = "I look at the file now, because the test that failed reads it:\n\n"
+ANNOUNCE, PROSE = "Read the file.", "Write prose."
+"""What the user says for an answer that stops before its call, and for many chunks."""
 
 
 # -- the upstream ------------------------------------------------------------------------------------------------------
 
 
 class _Model(BaseHTTPRequestHandler):
-    """Answers with words and a call, in the way that the request asks for. A request that says "prose" gets many chunks,
-    each of which says when it was sent."""
+    """Answers with words and a call, in the way that the request asks for. For prose it sends many chunks, each with the
+    time at which it was sent."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -74,10 +76,9 @@ class _Model(BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        for delta in self._list_deltas(request, b"Write prose" in body):
+        for delta in self._list_deltas(request):
             self._send({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
-        reason = "tool_calls" if request.get("tools") else "stop"
-        self._send({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+        self._send({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
         self._write(b"data: [DONE]\n\n")
         self.wfile.write(b"0\r\n\r\n")
 
@@ -92,24 +93,25 @@ class _Model(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        message: dict[str, Any] = {"role": "assistant", "content": WORDS + CALL}
-        if request.get("tools"):
-            message = {"role": "assistant", "content": WORDS, "tool_calls": [_native_call(request)]}
+        text = request["messages"][-1]["content"]
+        message: dict[str, Any] = {"role": "assistant", "content": WORDS}
+        if ANNOUNCE not in text:
+            message |= {"tool_calls": [_native_call(request)]} if request.get("tools") else {"content": WORDS + CALL}
         return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
 
-    def _list_deltas(self, request: dict[str, Any], prose: bool) -> Iterator[dict[str, Any]]:
-        if prose:
+    def _list_deltas(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if PROSE in request["messages"][-1]["content"]:
             due = time.perf_counter()
             for _ in range(CHUNKS):
                 due += CHUNK_SECONDS
                 time.sleep(max(0.0, due - time.perf_counter()))
                 yield {"content": f"at {time.monotonic():.6f} "}
             return
-        yield from ({"content": WORDS[at : at + 4]} for at in range(0, len(WORDS), 4))
-        if request.get("tools"):
-            yield {"tool_calls": [{"index": 0, **_native_call(request)}]}
-        else:
-            yield from ({"content": CALL[at : at + 4]} for at in range(0, len(CALL), 4))
+        message = self._answer(request)["choices"][0]["message"]
+        text = message["content"]
+        yield from ({"content": text[at : at + 4]} for at in range(0, len(text), 4))
+        if "tool_calls" in message:
+            yield {"tool_calls": [{"index": 0, **message["tool_calls"][0]}]}
 
     def _send(self, event: dict[str, Any]) -> None:
         self._write(b"data: %b\n\n" % json.dumps(event).encode())
@@ -196,8 +198,6 @@ def gateway(checkout: Path, upstream_port: int, state: str = "") -> Iterator[Sta
         finally:
             process.terminate()
             process.wait()
-            if os.environ.get("SHOW_LOG"):
-                print((Path(folder) / "log").read_text(), file=sys.stderr)
 
 
 def listens(port: int) -> bool:
@@ -305,8 +305,10 @@ def measure_start(table: Table, name: str, checkout: Path, upstream_port: int, f
 
 
 def list_requests() -> dict[str, dict[str, Any]]:
-    """A small request, and one with the size and the tools of a coding agent."""
-    return {"small": ask(tools=[declare("tool_0", 2)]), "agent": take_turns(90_000, 27, 4)}
+    """A small request, one whose answer announces a call that never comes, and one of a coding agent's size."""
+    small = ask(tools=[declare("tool_0", 2)])
+    announced = ask(tools=[declare("tool_0", 2)], text=ANNOUNCE)
+    return {"small": small, "call announced": announced, "agent": take_turns(90_000, 27, 4)}
 
 
 @dataclass
@@ -366,7 +368,7 @@ def post(port: int, body: bytes) -> bytes:
 
 def read_prose(port: int) -> list[float]:
     """Seconds from the moment at which the upstream sent a chunk to its arrival here, for each chunk of a stream."""
-    request = {**ask(tools=[declare("tool_0", 2)], text="Write prose"), "model": "text", "stream": True}
+    request = {**ask(tools=[declare("tool_0", 2)], text=PROSE), "model": "text", "stream": True}
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     connection.request("POST", "/v1/chat/completions", json.dumps(request), {"content-type": "application/json"})
     response = connection.getresponse()
