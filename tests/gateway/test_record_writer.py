@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import random
 import sqlite3
 import time
 from pathlib import Path
@@ -371,38 +370,6 @@ def test_one_record_that_cannot_be_written_does_not_stop_the_others(tmp_path: Pa
             await until(lambda: dropped(telemetry, "write_failed"))
             await until(lambda: telemetry.writer and not telemetry.writer.problem)
             assert [row.request_id for row in await stored(telemetry)] == ["after", "before"]
-
-    run(test)
-
-
-def test_old_records_are_deleted(tmp_path: Path) -> None:
-    async def test() -> None:
-        async with writing(tmp_path) as telemetry:
-            finish(telemetry, "old", time=time.time() - 3 * 86_400)
-            finish(telemetry, "new")
-            await stored(telemetry)
-        for days, left in ((5.0, {"old", "new"}), (0.0, {"old", "new"}), (2.0, {"new"})):
-            async with writing(tmp_path, keep_records_days=days) as telemetry:
-                finish(telemetry, "again")
-                names = {row.request_id for row in await stored(telemetry)}
-                assert names - {"again"} == left
-
-    run(test)
-
-
-def test_the_store_stays_below_its_size(tmp_path: Path) -> None:
-    async def test() -> None:
-        chance = random.Random(1)
-        async with writing(tmp_path, bodies="all", max_bytes=2 << 20) as telemetry:
-            for number in range(60):
-                finish(telemetry, f"r{number}", bodies={"request": chance.randbytes(50_000).hex().encode()})
-            await stored(telemetry)
-        async with writing(tmp_path, max_bytes=2 << 20) as telemetry:  # prunes at its start
-            await stored(telemetry)
-            names = [row.request_id for row in await stored(telemetry)]
-        assert (tmp_path / "toolglot.db").stat().st_size <= 2 << 20
-        assert 10 < len(names) < 60
-        assert names == [f"r{number}" for number in range(59, 59 - len(names), -1)]
 
     run(test)
 

@@ -73,7 +73,7 @@ ALLOWED = {
     "rehearsal": r"rehearsal_failed",  # in records that were written before
     "room": r'"room"',  # a property that the simulated model fills
     "said": r"(?:The tool|You) said: |wrote\|said\||says\?\|said",
-    "speak": r"def speak\(|toolglot speak|\"speak\"",
+    "speak": r"def speak\(|toolglot speak|\"speak\"|library import .*speak",
     "speech": r"as Speech\b|-> Speech:|\"Speech\"",
     "told": r"told apart",
     "visit": r"\|visit\||cc_visit",  # a verb that the simulated model understands; a function of radon

@@ -237,7 +237,7 @@ def test_no_mark_is_passed_without_a_look() -> None:
     samples = load_samples()
     for sample in samples[:: max(1, len(samples) // 300)]:
         names = tuple(tool.get("function", tool)["name"] for tool in load_tools(sample.tools))
-        exact, rough = (known._compile_once(names, False, rough) for rough in (False, True))
+        exact, rough = (known._compile_marks(names, False, rough) for rough in (False, True))
         checks = [check.match for marks in (exact, rough) for check in (marks.stops, marks.heads)]
         at_mark, at_thinking = known.anywhere.choice.at, STRAY_THINKING.at
         at_element = exact.elements.at if exact.elements is not None else at_mark  # they only depend on the names

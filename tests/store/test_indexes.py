@@ -45,7 +45,7 @@ FOUND_BY: dict[str, tuple[Callable[[], Steps[Any]], str]] = {
     ),
     "old sessions": (lambda: operations.delete_batch(operations.DELETE_SESSIONS, 1.0), "sessions_by_use"),
 }
-FEW_ROWS = frozenset({"one record", "sessions of a client, by use"})
+FEW_ROWS = frozenset({"one record", "old records", "sessions of a client, by use"})
 """What is found may be sorted afterwards."""
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from typing import Any
 
 import pytest
 from support.stores import Place, chat, make_id, node, record, session, store_fails
 
 from toolglot.store.interface import KeptValue, RecordQuery
+from toolglot.store.sqlite import VACUUM_PAGES, SqliteStore
 
 ALL = RecordQuery(limit=1000)
 
@@ -215,6 +218,31 @@ async def test_the_oldest_records_go_until_the_store_is_small_enough(place: Plac
         assert await store.prune(records_before=0, sessions_before=0, max_bytes=limit) == 0
     if place.is_sqlite:
         assert place.file.stat().st_size < limit
+
+
+async def test_pruning_is_many_small_transactions(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others write between them: each deletes records of a megabyte, and gives back many pages at once."""
+    if not place.is_sqlite:
+        pytest.skip("PostgreSQL has no such limit")
+    steps: Counter[str] = Counter()
+    write = SqliteStore._write
+
+    def count(store: SqliteStore, operation: Any, *args: Any, **named: Any) -> Any:
+        steps[operation.__name__] += 1
+        return write(store, operation, *args, **named)
+
+    async with place.opened() as store:
+        body = os.urandom(400_000)
+        await store.add_records(
+            [record(f"{at:05}", session="", time=float(at), bodies={"model": body}) for at in range(30)]
+        )
+        monkeypatch.setattr(SqliteStore, "_write", count)
+        assert await store.prune(records_before=20.0, sessions_before=0, max_bytes=1 << 30) == 20
+        assert ids(await store.list_records(None, ALL)) == [f"{at:05}" for at in range(29, 19, -1)]
+        pages = 20 * 400_000 // 4096
+        assert 20 * 0.4 <= steps["delete_batch"] <= 20
+        assert steps["_give_back_pages"] <= pages // VACUUM_PAGES + 2
+    assert place.file.stat().st_size < 15 * 400_000
 
 
 async def test_a_closed_store_refuses(place: Place) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from toolglot.cli.exit_codes import OK, Commands, list_actions
+from toolglot.cli.exit_codes import OK, AddParser, list_actions
 
 EXAMPLES = """\
 examples:
@@ -52,10 +52,8 @@ class Node:
     takes_paths: bool = False
 
 
-def add(commands: Commands) -> None:
-    completion = commands.add_parser(
-        "completion",
-        help="print a script that completes commands in a shell",
+def add(add_parser: AddParser) -> None:
+    completion = add_parser(
         description="Print a script that completes the commands, options and values of toolglot in a shell.",
         epilog=EXAMPLES,
     )

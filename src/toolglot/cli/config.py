@@ -9,7 +9,7 @@ from typing import Any
 
 from toolglot.cli.common_options import add_gateway_options, load_settings
 from toolglot.cli.config_check import add_actions
-from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.exit_codes import OK, AddParser
 from toolglot.config.description import describe_settings
 
 EXAMPLES = """\
@@ -22,10 +22,8 @@ examples:
 """
 
 
-def add(commands: Commands) -> None:
-    config = commands.add_parser(
-        "config", help="show and check the settings", description="Show and check the settings.", epilog=EXAMPLES
-    )
+def add(add_parser: AddParser) -> None:
+    config = add_parser(description="Show and check the settings.", epilog=EXAMPLES)
     actions = config.add_subparsers(title="actions", metavar="ACTION", required=True)
     show = actions.add_parser(
         "show",

@@ -6,7 +6,7 @@ import argparse
 import json
 
 import toolglot
-from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.exit_codes import OK, AddParser
 
 EXAMPLES = """\
 examples:
@@ -15,10 +15,8 @@ examples:
 """
 
 
-def add(commands: Commands) -> None:
-    dialects = commands.add_parser(
-        "dialects",
-        help="list the dialects",
+def add(add_parser: AddParser) -> None:
+    dialects = add_parser(
         description="List all dialects: name, family, source file and the start of a sample.",
         epilog=EXAMPLES,
     )

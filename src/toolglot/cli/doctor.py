@@ -16,7 +16,7 @@ from pathlib import Path
 
 from toolglot.cli.backups import BackedUpFile
 from toolglot.cli.common_options import add_gateway_options, find_settings_file, load_settings
-from toolglot.cli.exit_codes import FINDINGS, OK, USAGE_ERROR, Commands
+from toolglot.cli.exit_codes import FINDINGS, OK, USAGE_ERROR, AddParser
 from toolglot.cli.explain import explain_route
 from toolglot.cli.gateway_contact import GatewayContact, find_address, find_key, name_models
 from toolglot.clients.agents import AGENTS, KEY_VARIABLE
@@ -42,10 +42,8 @@ exit codes:
 """
 
 
-def add(commands: Commands) -> None:
-    doctor = commands.add_parser(
-        "doctor",
-        help="check settings, upstream, model, store, port and clients",
+def add(add_parser: AddParser) -> None:
+    doctor = add_parser(
         description="Check what requests depend on: settings, upstream, its key, model, tool support, streaming,"
         " context size, store, port, and the configuration of clients. Each finding is one line; what is wrong"
         " comes with the command that corrects it. The model is asked for one call.",

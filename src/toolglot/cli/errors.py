@@ -7,17 +7,15 @@ import difflib
 import json
 import textwrap
 
-from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.exit_codes import OK, AddParser
 from toolglot.core.error_guide import ErrorEntry, find_status, load_guide, show_example
 from toolglot.core.errors import UsageError
 
 WIDTH = 100
 
 
-def add(commands: Commands) -> None:
-    errors = commands.add_parser(
-        "errors",
-        help="explain an error of the gateway",
+def add(add_parser: AddParser) -> None:
+    errors = add_parser(
         description="Explain an error by its code, which ends the message: its cause, who acts next, and what to do."
         " Without a code, list all errors.",
         epilog="examples:\n  toolglot errors upstream_key_refused\n  toolglot errors --json",

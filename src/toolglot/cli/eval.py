@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 import toolglot
-from toolglot.cli.exit_codes import FINDINGS, OK, Commands
+from toolglot.cli.exit_codes import FINDINGS, OK, AddParser
 from toolglot.cli.input_files import STANDARD_INPUT, read_lines
 from toolglot.cli.terminal import ProgressLine
 from toolglot.core.errors import ToolSchemaError, UsageError
@@ -81,10 +81,8 @@ class Score:
         return {**{name: self.counts[name] for name in (*VERDICTS, *UNSCORED)}, "repairs": dict(self.repairs)}
 
 
-def add(commands: Commands) -> None:
-    evaluate = commands.add_parser(
-        "eval",
-        help="score recorded outputs of models",
+def add(add_parser: AddParser) -> None:
+    evaluate = add_parser(
         description="Read recorded outputs of models and score what was read, by dialect, family or model.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+AddParser: TypeAlias = Callable[..., argparse.ArgumentParser]
+"""Makes the parser of a command, as ``add_parser`` of argparse does; name and line of help are given already."""
 
 OK, FINDINGS, USAGE_ERROR, ONLY_REJECTED, INTERRUPTED = 0, 1, 2, 3, 130
 

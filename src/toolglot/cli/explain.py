@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from toolglot.cli.common_options import add_gateway_options, load_settings
-from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.exit_codes import OK, AddParser
 from toolglot.cli.input_files import read_input
 from toolglot.config import Settings
 from toolglot.config.keys import MASK, mask_address
@@ -39,10 +39,8 @@ ARM_TEXTS = {
 CAPABILITIES = ("native", "parallel", "dialect", "reasoning", "structured", "strict", "quirks")
 
 
-def add(commands: Commands) -> None:
-    explain = commands.add_parser(
-        "explain",
-        help="show how a request would be handled, and why",
+def add(add_parser: AddParser) -> None:
+    explain = add_parser(
         description="Show the route of a request: upstream, tier (native, text or relay), dialect, the profile that"
         " decided, and the request that the upstream would receive.",
         epilog=EXAMPLES,

@@ -9,7 +9,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.exit_codes import OK, AddParser
 from toolglot.cli.store_options import add_store_options, format_table, run_with_store
 from toolglot.config import KeyHash, make_key
 from toolglot.core.errors import UsageError
@@ -33,10 +33,8 @@ it cannot read them.
 """
 
 
-def add(commands: Commands) -> None:
-    key = commands.add_parser(
-        "key",
-        help="generate a client key, or manage the keys in the store",
+def add(add_parser: AddParser) -> None:
+    key = add_parser(
         description="Generate a random client key. Give the key to the client and the hash to the gateway"
         " (TOOLGLOT_CLIENT_KEYS, or keys under [server] in the file); the gateway needs only the hash.",
         epilog=EXAMPLES,

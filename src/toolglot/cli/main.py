@@ -1,8 +1,8 @@
 """Entry point of the ``toolglot`` command and list of its subcommands.
 
-Each subcommand is a module with ``add(commands)``, which registers its parser and its ``run`` function. ``run`` takes
-the parsed arguments and returns an exit code; a ``ClientError`` that it raises is printed as one line. Only the module
-of the requested command is imported, for a fast start.
+Each subcommand is a module with ``add(add_parser)``, which makes its parser and sets its ``run`` function. ``run``
+takes the parsed arguments and returns an exit code; a ``ClientError`` that it raises is printed as one line. Only the
+module of the requested command is imported; of the others the help text needs no more than is written here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Final
 
@@ -20,28 +21,28 @@ from toolglot.cli.exit_codes import EXIT_CODES, INTERRUPTED, OK, USAGE_ERROR, co
 from toolglot.core.errors import ClientError
 
 COMMANDS: Final[Mapping[str, str]] = {
-    "serve": "toolglot.cli.serve",
-    "setup": "toolglot.cli.setup",
-    "run": "toolglot.cli.run",
-    "doctor": "toolglot.cli.doctor",
-    "errors": "toolglot.cli.errors",
-    "explain": "toolglot.cli.explain",
-    "probe": "toolglot.cli.probe",
-    "report": "toolglot.cli.report",
-    "records": "toolglot.cli.records",
-    "sessions": "toolglot.cli.sessions",
-    "read": "toolglot.cli.read",
-    "eval": "toolglot.cli.eval",
-    "top": "toolglot.cli.top",
-    "replay": "toolglot.cli.replay",
-    "dialects": "toolglot.cli.dialects",
-    "config": "toolglot.cli.config",
-    "key": "toolglot.cli.key",
-    "rollout": "toolglot.cli.rollout",
-    "sim": "toolglot.cli.sim",
-    "completion": "toolglot.cli.completion",
+    "serve": "run the gateway",
+    "setup": "point a client to the gateway",
+    "run": "start an agent with a gateway of its own",
+    "doctor": "check settings, upstream, model, store, port and clients",
+    "errors": "explain an error of the gateway",
+    "explain": "show how a request would be handled, and why",
+    "probe": "test the tool support of a server and print a profile for it",
+    "report": "compare the success of transformations by rollout arm",
+    "records": "list, show and export the records of requests",
+    "sessions": "list, show, export and delete sessions",
+    "read": "parse one answer and show its calls, text and rejected calls",
+    "eval": "score recorded outputs of models",
+    "top": "watch the requests of a running gateway",
+    "replay": "send a recorded request again and compare the answers",
+    "dialects": "list the dialects",
+    "config": "show and check the settings",
+    "key": "generate a client key, or manage the keys in the store",
+    "rollout": "show or change the rollout in the store",
+    "sim": "run a simulated model, for tests and demos",
+    "completion": "print a script that completes commands in a shell",
 }
-"""The subcommands and their modules, in the order of the help text."""
+"""The subcommands and their lines in the help text, in its order. Each is the module ``toolglot.cli.<name>``."""
 
 EXAMPLES = """\
 examples:
@@ -73,14 +74,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     _prepare_streams()
     given, passed = split_arguments(sys.argv[1:] if argv is None else argv)
-    requested: Iterable[str] = given[:1] if given and given[0] in COMMANDS else COMMANDS
-    if given[:1] == ["--version"]:
-        requested = ()
+    requested = [word for word in given if word in COMMANDS][:1]
     try:
         parser = build_parser(requested)
         arguments, unknown = parser.parse_known_args(given, argparse.Namespace(passed=passed))
         if unknown:
-            hint = "; those for the client come after --" if list(requested) == ["run"] else ""
+            hint = "; those for the client come after --" if requested == ["run"] else ""
             parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         code: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -133,8 +132,8 @@ def split_arguments(given: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]
     return given[:at], given[at + 1 :]
 
 
-def build_parser(requested: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
-    """Build the argument parser for these commands."""
+def build_parser(requested: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """Build the argument parser. Only these commands are complete; the others are names with a line of help."""
     parser = argparse.ArgumentParser(
         prog="toolglot",
         description="Tool calling between any client and any model: a gateway, and a parser for calls written as text.",
@@ -142,8 +141,12 @@ def build_parser(requested: Iterable[str] = COMMANDS) -> argparse.ArgumentParser
     )
     parser.add_argument("--version", action=_PrintVersion)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in requested:
-        import_module(COMMANDS[command]).add(commands)
+    for command, about in COMMANDS.items():
+        add_parser = partial(commands.add_parser, command, help=about)
+        if command in requested:
+            import_module(f"toolglot.cli.{command}").add(add_parser)
+        else:
+            add_parser()
     complete_help(parser)
     return parser
 

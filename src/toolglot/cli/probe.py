@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from toolglot.cli.common_options import add_gateway_options, load_settings
-from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
+from toolglot.cli.exit_codes import OK, USAGE_ERROR, AddParser
 from toolglot.config import Settings
 from toolglot.core.errors import UsageError
 from toolglot.core.installation import name_install_command
@@ -24,10 +24,8 @@ examples:
 """
 
 
-def add(commands: Commands) -> None:
-    probe = commands.add_parser(
-        "probe",
-        help="test the tool support of a server and print a profile for it",
+def add(add_parser: AddParser) -> None:
+    probe = add_parser(
         description="Send a live server a few short requests with a tool: native, streamed, for two calls, with a"
         " call required, and with the tool described in the prompt. Print the findings and a matching profile.",
         epilog=EXAMPLES,

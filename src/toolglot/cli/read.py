@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import to_builtins
 
 import toolglot
-from toolglot.cli.exit_codes import OK, ONLY_REJECTED, Commands
+from toolglot.cli.exit_codes import OK, ONLY_REJECTED, AddParser
 from toolglot.cli.input_files import read_input
 from toolglot.cli.terminal import BOLD, DIM, GREEN, RED, Paint, ProgressLine, add_color_option, wants_color
 from toolglot.core.errors import UsageError
@@ -40,10 +40,8 @@ LARGEST_CHUNK: Final = 1 << 16
 """Characters that are fed at a time, so that progress can be shown. The size of chunks does not change the events."""
 
 
-def add(commands: Commands) -> None:
-    read = commands.add_parser(
-        "read",
-        help="parse one answer and show its calls, text and rejected calls",
+def add(add_parser: AddParser) -> None:
+    read = add_parser(
         description="Parse one answer of a model and show its calls, text, reasoning and rejected calls.",
         epilog=READ_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

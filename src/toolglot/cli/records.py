@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final, TextIO
 
-from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.exit_codes import OK, AddParser
 from toolglot.cli.store_options import add_store_options, format_table, limit, run_with_store
 from toolglot.cli.terminal import ProgressLine
 from toolglot.core.errors import UsageError
@@ -33,10 +33,8 @@ HEADS: Final = ("id", "time", "outcome", "status", "wire", "model", "seconds", "
 ALL: Final = 1 << 62
 
 
-def add(commands: Commands) -> None:
-    records = commands.add_parser(
-        "records",
-        help="list, show and export the records of requests",
+def add(add_parser: AddParser) -> None:
+    records = add_parser(
         description="Query the records that the gateway keeps of its requests, of all clients.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

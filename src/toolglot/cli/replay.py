@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from toolglot.cli.common_options import load_settings
-from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.exit_codes import OK, AddParser
 from toolglot.cli.gateway_contact import GatewayContact, find_address, find_key
 from toolglot.cli.store_options import format_table
 from toolglot.clients.agents import KEY_VARIABLE
@@ -30,10 +30,8 @@ COMPARED: Final = ("outcome", "status", "mode", "dialect", "model", "finish", "t
 """Fields of a record that are compared."""
 
 
-def add(commands: Commands) -> None:
-    replay = commands.add_parser(
-        "replay",
-        help="send a recorded request again and compare the answers",
+def add(add_parser: AddParser) -> None:
+    replay = add_parser(
         description="Send a recorded request through a running gateway again, with another model, mode, dialect or"
         " number of retries, and compare the answers. No client gets the answer.",
         epilog=EXAMPLES,

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
-from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.exit_codes import OK, AddParser
 from toolglot.cli.input_files import STANDARD_INPUT, read_lines
 from toolglot.cli.store_options import add_store_options, run_with_store
 from toolglot.cli.terminal import ProgressLine
@@ -45,10 +45,8 @@ TOOLS_SHOWN = 8
 """How many entries a list shows, most frequent first."""
 
 
-def add(commands: Commands) -> None:
-    report = commands.add_parser(
-        "report",
-        help="compare the success of transformations by rollout arm",
+def add(add_parser: AddParser) -> None:
+    report = add_parser(
         description="Show the success of each transformation: its rates in each arm of the rollout, next to the target"
         f" success rate of {TARGET:.0%}. docs/ROLLOUT.md explains the measures.",
         epilog=EXAMPLES,

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from toolglot.cli.common_options import load_settings
-from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.exit_codes import OK, AddParser
 from toolglot.cli.store_options import add_store_options, format_table, run_with_store
 from toolglot.config.rollout import TRANSFORMATIONS, read_plan
 from toolglot.config.shared_rollout import ALL, SharedRollout, change_rollout, decode_rollout, set_plan
@@ -27,10 +27,8 @@ The newest change wins: this command, or a changed [rollout] in the settings fil
 """
 
 
-def add(commands: Commands) -> None:
-    rollout = commands.add_parser(
-        "rollout",
-        help="show or change the rollout in the store",
+def add(add_parser: AddParser) -> None:
+    rollout = add_parser(
         description="Show or change the rollout of all gateways that share a store.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from toolglot.cli.common_options import add_upstream_options, load_settings
-from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
+from toolglot.cli.exit_codes import OK, USAGE_ERROR, AddParser
 from toolglot.cli.foreground import SIGNALLED, Foreground
 from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_key
 from toolglot.cli.gateway_process import direct_others, started
@@ -56,10 +56,8 @@ PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 LOOPBACK: Final = "127.0.0.1,localhost"
 
 
-def add(commands: Commands) -> None:
-    run_parser = commands.add_parser(
-        "run",
-        help="start an agent with a gateway of its own",
+def add(add_parser: AddParser) -> None:
+    run_parser = add_parser(
         usage="toolglot run CLIENT [options] [-- ARGUMENTS ...]",
         description="Check the upstream, start a gateway on a free port, and start an agent that uses it, in this"
         " terminal. No file of the agent is changed. At the end turns, calls, repairs, retries and tokens are shown,"

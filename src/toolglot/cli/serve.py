@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import shlex
 import shutil
@@ -18,13 +19,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from toolglot.cli.common_options import add_gateway_options, load_settings, watch_settings_file
-from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
+from toolglot.cli.exit_codes import OK, USAGE_ERROR, AddParser
 from toolglot.cli.workers import supervise
 from toolglot.config import LiveReload, Settings, check_binding, is_loopback
 from toolglot.config.keys import mask_address
 from toolglot.core.errors import ClientError, StoreError, UsageError
 from toolglot.core.installation import name_install_command
-from toolglot.gateway.telemetry.log import log_to
 from toolglot.server.upstream.findings import Finding
 
 if TYPE_CHECKING:
@@ -62,10 +62,8 @@ EXAMPLE_TOOL = (
 )
 
 
-def add(commands: Commands) -> None:
-    serve = commands.add_parser(
-        "serve",
-        help="run the gateway",
+def add(add_parser: AddParser) -> None:
+    serve = add_parser(
         description="Run the gateway: an OpenAI-compatible server that gives tool calling to models that only write"
         " text. With nothing configured it starts a small embedded model.",
         epilog=EXAMPLES,
@@ -81,6 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     live_reload, options = watch_settings_file(arguments, settings), repeat_options(arguments)
     with _with_upstream(settings) as active:
         if active.server.workers > 1:
+            from toolglot.gateway.telemetry.log import log_to
+
             log_to(level=active.server.log_level)
             # before the fork, so that it is done once for all workers
             _import_server().warm_up(active)
@@ -178,6 +178,7 @@ def _run(
 ) -> None:
     import asyncio
 
+    gc.disable()  # until the gateway listens (``tune_memory``): little of what is made before becomes garbage
     serve = _import_server().serve
     try:
         import uvloop

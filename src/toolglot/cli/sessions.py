@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from toolglot.cli.common_options import load_settings
-from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.exit_codes import OK, AddParser
 from toolglot.cli.run_page import export_page
 from toolglot.cli.store_options import add_store_options, format_table, limit, run_with_store
 from toolglot.core.errors import UsageError
@@ -30,10 +30,8 @@ HEADS: Final = ("id", "created", "used", "turns", "client", "model", "upstream",
 RECORDS_SHOWN: Final = 50
 
 
-def add(commands: Commands) -> None:
-    sessions = commands.add_parser(
-        "sessions",
-        help="list, show, export and delete sessions",
+def add(add_parser: AddParser) -> None:
+    sessions = add_parser(
         description="Query the sessions that the gateway recognises, of all clients.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

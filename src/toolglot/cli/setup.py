@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from toolglot.cli.backups import REMOVED, RESTORED, TAKEN_BACK, BackedUpFile
 from toolglot.cli.common_options import load_settings
-from toolglot.cli.exit_codes import FINDINGS, OK, Commands
+from toolglot.cli.exit_codes import FINDINGS, OK, AddParser
 from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_address, find_key, name_models
 from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, ConfigFile, Connection, find_agent, suggest_agent
 from toolglot.core.errors import UsageError
@@ -39,10 +39,8 @@ UNDONE = {
 }
 
 
-def add(commands: Commands) -> None:
-    setup = commands.add_parser(
-        "setup",
-        help="point a client to the gateway",
+def add(add_parser: AddParser) -> None:
+    setup = add_parser(
         description="Write the configuration of a client for a running gateway, keep a backup, and make one test call"
         " with a tool over the wire that the client uses.",
         epilog=EXAMPLES,

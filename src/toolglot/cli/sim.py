@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from toolglot import sim as simulators
+from toolglot.cli.exit_codes import AddParser
 from toolglot.core.errors import UsageError
 from toolglot.core.installation import name_install_command
 from toolglot.sim.faults import FAULTS
@@ -48,12 +49,10 @@ def list_wires() -> dict[str, ModuleType]:
     return {name: import_module(f"{simulators.__name__}.{name}.command") for name in packages}
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(add_parser: AddParser) -> None:
     """Register ``toolglot sim``."""
     wires = list_wires()
-    sim = commands.add_parser(
-        "sim",
-        help="run a simulated model, for tests and demos",
+    sim = add_parser(
         description="Run a simulated model behind an OpenAI-compatible server. No model is involved: it picks an "
         "offered tool by rules, or sends scripted answers, in any dialect and with any of the listed faults.",
         epilog=EXAMPLES + "".join(wire.EXAMPLES for wire in wires.values()) + EXIT_CODES,

@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from toolglot.cli.common_options import load_settings
-from toolglot.cli.exit_codes import OK, Commands
+from toolglot.cli.exit_codes import OK, AddParser
 from toolglot.cli.gateway_contact import GatewayContact, find_address, find_key
 from toolglot.cli.terminal import BOLD, DIM, GREEN, RED, Paint, add_color_option, wants_color
 from toolglot.clients.agents import KEY_VARIABLE
@@ -53,10 +53,8 @@ class State:
         return self.totals.get(metric, Counter()).total()
 
 
-def add(commands: Commands) -> None:
-    top = commands.add_parser(
-        "top",
-        help="watch the requests of a running gateway",
+def add(add_parser: AddParser) -> None:
+    top = add_parser(
         description="Show the requests of a running gateway, its load, and how they ended, live in the terminal.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

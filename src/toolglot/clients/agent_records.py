@@ -10,16 +10,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
 from toolglot.clients.file_editing import merge_text, merge_values, parse_text
+from toolglot.clients.gateway_key import NO_KEY
 from toolglot.clients.setting_paths import MISSING, find_value, show_path
-
-NO_KEY: Final = "none"
-"""What clients present to a gateway without client keys; most refuse an empty key."""
-KEY_VARIABLE: Final = "TOOLGLOT_KEY"
 
 
 class Connection(Struct, frozen=True, kw_only=True):

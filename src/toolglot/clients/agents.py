@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import Final
 
-from toolglot.clients.agent_records import KEY_VARIABLE, NO_KEY, Agent, ConfigFile, Connection, Launch
+from toolglot.clients.agent_records import Agent, ConfigFile, Connection, Launch
+from toolglot.clients.gateway_key import KEY_VARIABLE, NO_KEY
 
 __all__ = [
     "AGENTS",

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
+
+from toolglot.core.globs import matches_glob
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def find_volatile_lines(body: bytes, address: str, unstable: Iterable[str] = ())
 @lru_cache(maxsize=256)
 def _rules_for(address: str) -> tuple[VolatileLine, ...]:
     host = urlsplit(address).hostname or ""
-    return tuple(rule for rule in VOLATILE_LINES if not any(fnmatchcase(host, glob) for glob in rule.meant_for))
+    return tuple(rule for rule in VOLATILE_LINES if not any(matches_glob(host, glob) for glob in rule.meant_for))
 
 
 def remove_lines(text: str, rules: Iterable[VolatileLine]) -> str:

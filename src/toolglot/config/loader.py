@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from toolglot.clients.agents import KEY_VARIABLE
+from toolglot.clients.gateway_key import KEY_VARIABLE
 from toolglot.config.file import FileSetting, read_toml
 from toolglot.config.litellm import read_litellm
 from toolglot.config.problems import FIRST, Problems

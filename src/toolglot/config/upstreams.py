@@ -12,8 +12,6 @@ from toolglot.config.keys import Secret
 from toolglot.config.value_types import ADDRESS, BOOL, COOKIES, HEADERS, SECONDS, SECRET, TEXT, choice, setting
 from toolglot.core.errors import UpstreamPlace
 from toolglot.core.redaction import redact
-from toolglot.prompting.call_writer import write_call
-from toolglot.reading.reader import dialect_index
 from toolglot.wires import all_wires, wire_names
 
 WIRES: Final = wire_names()
@@ -133,6 +131,8 @@ def _cookie_values(cookies: str) -> Iterator[str]:
 @lru_cache(maxsize=1024)
 def known_dialect(*names: str) -> str:
     """The dialect known for the first of these model names, or the default."""
+    from toolglot.reading.reader import dialect_index  # not needed to load settings
+
     return next(filter(None, map(dialect_index().resolve_hint, names)), DEFAULT_DIALECT)
 
 
@@ -140,4 +140,6 @@ def known_dialect(*names: str) -> str:
 def _write_probe(dialect: str) -> str:
     """A call that shows the marks of a dialect, and those of the dialect that stands in where it cannot write a
     call."""
+    from toolglot.prompting.call_writer import write_call  # not needed to load settings
+
     return write_call(dialect, "probe", PROBE)

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit, urlunsplit
 from toolglot.config.keys import MASK, KeyHash, Secret
 from toolglot.config.rollout import Plan, read_plan
 from toolglot.core.errors import UsageError
-from toolglot.reading.reader import dialect_index
 
 TRUE = frozenset({"true", "1", "yes", "on"})
 FALSE = frozenset({"false", "0", "no", "off"})
@@ -135,6 +134,8 @@ def _headers(raw: object) -> dict[str, str]:
 
 
 def _dialect(raw: object) -> str:
+    from toolglot.reading.reader import dialect_index  # only settings that name a dialect need the parser
+
     found = dialect_index().resolve_hint(_text(raw).strip())
     if found is None:
         raise ValueError(raw)

@@ -17,7 +17,9 @@ from toolglot.core import watchdog
 
 LARGE_REQUEST: Final = 1 << 13
 LARGE_ANSWER: Final = 1 << 16
-SWITCH_SECONDS: Final = 0.001
+SWITCH_SECONDS: Final = 0.0002
+"""Seconds that a chunk of a stream waits for the GIL while a thread works. So short a time costs the thread less than a
+hundredth of its work."""
 THREADS: Final = 2
 """More threads would only compete for the GIL; with one, a single request could block all other large ones."""
 
@@ -38,6 +40,11 @@ async def run(large: bool, work: Callable[Params, Result], *args: Params.args, *
 
 def _run_in_thread(work: Callable[Params, Result], *args: Params.args, **named: Params.kwargs) -> Result:
     return watchdog.watch(watchdog.THREAD_TICKS).run(work, *args, **named)
+
+
+def run_aside(work: Callable[[], object]) -> None:
+    """Call ``work`` in a thread and wait for nothing."""
+    _EXECUTOR.submit(work)
 
 
 def shorten_switch_interval() -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import pairwise
@@ -46,6 +46,11 @@ _CHAT_TEMPLATE_MARKS = (
     r"\[e~\[",
 )
 """Marks of chat templates, for every dialect."""
+_HEAD = re.compile(r"[^{} \n]*")
+"""The text at the beginning of a template."""
+_PIECE = re.compile(r"\{\{|\}\}|\{\w+\}|[ ]+|.", re.DOTALL)
+"""What templates are compared by: a slot, blanks or a character."""
+_NOT_LITERAL = "{} \n"
 
 _TOO_COMMON = ("{{", "[{before_object}", "[{before_pair}", "{command}", "<{name}>", "[")
 """Headers and wrappers that are too common to count as marks by themselves."""
@@ -183,25 +188,36 @@ def _compile(dialect: str) -> _Compiled:
     named = [template for template in templates if "{name}" in template and template != NAME_LINE]
     floating = [template.lstrip() for template in templates if template[0].isspace()]
     plain = [template for template in templates if "{name}" not in template and not template[0].isspace()]
+    plain = [template for template in plain if not _is_covered(template)]
     return (
-        re.compile("|".join((*(f"{mark}()" for mark in _CHAT_TEMPLATE_MARKS), *_share_prefixes(plain, {})))),
+        re.compile("|".join((*(f"{mark}()" for mark in _CHAT_TEMPLATE_MARKS), *_share_prefixes(plain)))),
         tuple((template.partition("{")[0], re.compile(template_regex(template))) for template in floating),
         tuple(named),
     )
 
 
-def _share_prefixes(templates: Iterable[str], slots: Mapping[str, str]) -> list[str]:
-    """Alternatives with common prefixes factored out, so that the regex engine checks each character once."""
+def _is_covered(template: str) -> bool:
+    """Whether each text that a template matches begins with a mark of chat templates, which is tried first. What comes
+    after the text at its beginning may be a letter or not."""
+    head = _HEAD.match(template)[0]  # type: ignore[index] # it matches every text
+    following = (*"x ",) if head != template else ("",)
+    return any(all(re.match(mark, head + one) for one in following) for mark in _CHAT_TEMPLATE_MARKS)
+
+
+def _share_prefixes(templates: Iterable[str]) -> list[str]:
+    """Alternatives with common prefixes factored out, so that the regex engine checks each piece once."""
     groups: dict[str, list[str]] = {}
-    rest: list[str] = []
     for template in templates:
         if not template:
             return [""]
-        if template[0] in "{} \n":
-            rest.append(template_regex(template, slots))
-        else:
-            groups.setdefault(template[0], []).append(template[1:])
-    return [re.escape(head) + _alternatives(_share_prefixes(tails, slots)) for head, tails in groups.items()] + rest
+        piece = _PIECE.match(template)[0]  # type: ignore[index] # it matches every text
+        groups.setdefault(piece, []).append(template[len(piece) :])
+    literal_first = sorted(groups, key=lambda piece: piece[0] in _NOT_LITERAL)
+    return [
+        (template_regex(piece) if piece[0] in _NOT_LITERAL else re.escape(piece))
+        + _alternatives(_share_prefixes(groups[piece]))
+        for piece in literal_first
+    ]
 
 
 def _alternatives(alternatives: list[str]) -> str:

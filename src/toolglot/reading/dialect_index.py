@@ -8,13 +8,14 @@ returns their dialect.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatch
-from functools import cached_property, lru_cache
-from itertools import count
+from functools import cached_property, lru_cache, partial
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from msgspec import Struct
+
+from toolglot.core.globs import matches_glob
 from toolglot.dialects.patterns import Mark, MarkChoice, MarkIndex, compile_stops, find_stops
 from toolglot.dialects.spec import CallSyntax, Commitment, Dialect, Position, Region, Wrap
 
@@ -159,6 +160,17 @@ def _list_repairs(wrap: Wrap | None, call: CallSyntax) -> tuple[str, ...]:
     return tuple(filter(None, (wrap.repair if wrap is not None else "", call.repair)))
 
 
+class ToolSetMarks(Struct):
+    """The marks for a set of tools, and how often they were asked for: rough marks at first, exact ones later."""
+
+    marks: ToolMarks
+    uses: int = 0
+
+
+def _run_now(work: Callable[[], object]) -> None:
+    work()
+
+
 class DialectIndex:
     """The compiled dialect records."""
 
@@ -172,8 +184,9 @@ class DialectIndex:
                     self._by_header.setdefault(header, []).append((dialect, call))
         self._inside: dict[Wrap | None, Openings[Header]] = {}
         self._closing: dict[Wrap | None, MarkChoice] = {}
-        self._compile_once = lru_cache(maxsize=64)(self._compile_marks)
-        self._uses = lru_cache(maxsize=256)(lambda tools, unknown: count(1))
+        self._tool_sets = lru_cache(maxsize=64)(self._begin_tool_set)
+        self.run_aside: Callable[[Callable[[], object]], object] = _run_now
+        """Does work for which no answer need wait. A server sets it, so that its event loop does not wait either."""
         self.commitment = lru_cache(maxsize=1024)(self._find_commitment)
         self.select = lru_cache(maxsize=4096)(self._select)
 
@@ -266,7 +279,17 @@ class DialectIndex:
 
         Compiling them takes as long as reading many answers, so the first answers get rough marks, with more stops.
         """
-        return self._compile_once(tools, unknown, next(self._uses(tools, unknown)) <= _ROUGH_USES)
+        known = self._tool_sets(tools, unknown)
+        known.uses += 1
+        if known.uses == _ROUGH_USES + 1:
+            self.run_aside(partial(self._refine, known, tools, unknown))
+        return known.marks
+
+    def _begin_tool_set(self, tools: tuple[str, ...], unknown: bool) -> ToolSetMarks:
+        return ToolSetMarks(self._compile_marks(tools, unknown, rough=True))
+
+    def _refine(self, known: ToolSetMarks, tools: tuple[str, ...], unknown: bool) -> None:
+        known.marks = self._compile_marks(tools, unknown, rough=False)
 
     def _compile_marks(self, tools: tuple[str, ...], unknown: bool, rough: bool) -> ToolMarks:
         """A line that begins like no mark is text, and so is the line break before it."""
@@ -371,6 +394,6 @@ class DialectIndex:
         found: str | None = None
         for dialect in self.dialects:
             for glob in dialect.models:
-                if fnmatch(name, glob) and (found is None or (glob != known and fnmatch(glob, known))):
+                if matches_glob(name, glob) and (found is None or (glob != known and matches_glob(glob, known))):
                     known, found = glob, dialect.name
         return found

@@ -6,7 +6,7 @@ only introduces an example, and only at the end of the last sentence ("for examp
 heading ("Example:"), or at the beginning of that sentence ("For example, to read a file you would write:"). A sentence
 in which the model states its next action ("let me", "I'll") introduces an example only if the action is to show one.
 Punctuation after the phrase is stripped first, in one step, so that no pattern backtracks over it. ``CodeSpans`` tracks
-open fences and inline code.
+open fences and inline code. Phrases are compared with text in lower case.
 
 Other words and signs precede both (``phrases/doubts.py``): "I would call", "if you agree", "not this:", "the model
 writes", a question, a bracket or a quotation mark, the prefix of a line in a log or a listing, four spaces behind a
@@ -49,11 +49,10 @@ _HEADING = re.compile(
     r"|beispiele?|beispielaufruf|ejemplos?|exemples?|exemplos?|esempio|esempi|voorbeeld|przykład|пример\w?|örnek"
     rf"|示例|例子|范例|例|例文|使用例|用法|예시|예|예제|{HEADING})"
     r"(?:\s*\([^()\n]{1,60})?",
-    re.IGNORECASE,
 )
 """A whole line that introduces an example; a parenthesis after it has lost its closing bracket."""
 
-_ABBREVIATED = re.compile(r"(?<!\w)(?:e\.g|z\. ?b|p\. ?ej|p\. ?ex)\Z", re.IGNORECASE)
+_ABBREVIATED = re.compile(r"(?<!\w)(?:e\.g|z\. ?b|p\. ?ej|p\. ?ex)\Z")
 """Phrases that end with a full stop."""
 
 _CLOSING = re.compile(
@@ -81,7 +80,6 @@ _CLOSING = re.compile(
     r"|se ve así|se escrib(?:e así|iría)|(?:le format|la syntaxe) est(?: (?:le|la) suivante?)?|voici un exemple"
     r"|ressemble à (?:ceci|cela|ça)|on écrirait|s['’]écrit (?:ainsi|comme suit)"
     rf"|{EXAMPLE})\Z",
-    re.IGNORECASE,
 )
 """Phrases that introduce an example where they end the sentence."""
 
@@ -122,22 +120,19 @@ _SUPPOSING = re.compile(
     rf"{_MODAL} look (?:something )?(?:like\Z|{_THIS}\Z)|looks? {_THIS}\Z"
     rf"|(?:has|have|takes?) (?:this|the following) (?:form|{_FORM})\Z)"
     r")",
-    re.IGNORECASE,
 )
 """Sentences about what a call would be or looks like, unless they state the model's next action."""
 
 _STATES = re.compile(
     r"(?<!\w)(?:let me|let us|let's|let’s|lets|i'll|i’ll|i will|i am|i'm|i’m|i need|i want|i have to|i should|i shall"
     r"|i can now|we'll|we’ll|we will|we need|we should|now|going to|ich werde|lass mich|je vais|voy a)(?!\w)",
-    re.IGNORECASE,
 )
-_ACTING = re.compile(rf"{_STATES.pattern}|我|让", re.IGNORECASE)
+_ACTING = re.compile(rf"{_STATES.pattern}|我|让")
 """Phrases that state the model's next action."""
 
 _LOOKING = re.compile(
     rf"(?:{_ACTING.pattern}).*\b(?:see|check|look|find|learn|know|understand|verify|confirm|read|inspect|examine|review"
     r"|figure|determine)\b|[我让].*[读看查检]",
-    re.IGNORECASE,
 )
 """Phrases that state that the model looks something up now."""
 
@@ -159,7 +154,7 @@ def announces_example(text: str) -> bool:
     """
     if text[-1:] in _BLANKS and _BLOCK_QUOTE.search(text, max(0, len(text) - 40)) is not None:
         return True
-    written, rest = _split(text[-TAIL_SIZE:])
+    written, rest = _split(_fold(text[-TAIL_SIZE:]))
     line, signs = written.rpartition("\n")[2], rest.partition("\n")[0]
     if _HEADING.fullmatch(line) is not None:
         return True
@@ -187,13 +182,13 @@ def is_doubtful(text: str) -> bool:
     Parameters: ``text`` is the text before a call.
     Returns: True if the call counts only at the end of the answer.
     """
-    text = text[-TAIL_SIZE:]
+    text = _fold(text[-TAIL_SIZE:])
     if not text.strip():
         return False
     if _is_quoting(text):
         return True
     sentence, signs = _take_last_sentence(text)
-    if doubts.WAITS_FOR in sentence.lower() and doubts.WAITS.search(sentence) is not None:
+    if doubts.WAITS_FOR in sentence and doubts.WAITS.search(sentence) is not None:
         return True
     if doubts.QUESTION.search(signs) is not None:
         return doubts.ASKS.search(sentence) is not None
@@ -244,6 +239,11 @@ def _is_quoted(before: str, behind: str) -> bool:
     return before[-1:] in _QUOTES and behind[:1] in _QUOTES[before[-1:]]
 
 
+def _fold(text: str) -> str:
+    """A text in lower case, as long as before: the only letter that becomes two is that of Turkish."""
+    return text.replace("İ", "i").lower()
+
+
 def _split(text: str) -> tuple[str, str]:
     found = _WRITTEN.match(text)
     written = found[0] if found is not None else ""
@@ -254,7 +254,7 @@ def _begin_sentence(line: str) -> int:
     """Where the last sentence of a line begins."""
     start = 0
     for found in _SENTENCE_END.finditer(line):
-        if not line[: found.start() + 1].lower().endswith(("e.g.", "i.e.", "z.", "b.")):
+        if not line[: found.start() + 1].endswith(("e.g.", "i.e.", "z.", "b.")):
             start = found.end()
     return start
 
@@ -265,7 +265,6 @@ _ACTS = re.compile(
     r"\W*(?:(?:sure|okay|ok|certainly|of course|great|now|first|yes|alright|got it)\b[^.!?\n]{0,40}[,.!]\s*)?"
     r"(?:(?:sure|okay|ok|certainly|of course|great|alright)\W*\Z"
     r"|(?:i|let me|let's|let’s)\b)",
-    re.IGNORECASE,
 )
 """A sentence in which the model states its next action."""
 _TEACHES = re.compile(
@@ -287,7 +286,7 @@ def introduces_call(text: str) -> bool:
         return True
     if len(written) > _MAX_INTRODUCTION or "\n" in written or _TEACHES.search(written) is not None:
         return False
-    return _ENDS_IN_COLON.search(written) is not None or _ACTS.match(written) is not None
+    return _ENDS_IN_COLON.search(written) is not None or _ACTS.match(_fold(written)) is not None
 
 
 _MARKS = ("<", "[", "{")

@@ -18,7 +18,7 @@ from time import monotonic, time
 import msgspec
 
 import toolglot
-from toolglot.clients.agent_records import NO_KEY
+from toolglot.clients.gateway_key import NO_KEY
 from toolglot.config import Settings, Upstream
 from toolglot.config.keys import REFUSED_OWNER
 from toolglot.config.upstream_errors import KEY_STATUSES

@@ -43,7 +43,9 @@ from toolglot.store.sql import (
 )
 
 BATCH: Final = 200
-"""Rows that one transaction deletes, so that writers do not wait for long."""
+"""Rows that one transaction deletes at most, so that writers do not wait for long."""
+STEP_BYTES: Final = 1 << 20
+"""Bytes of records, with their bodies, after which a transaction deletes no more of them."""
 
 ADD_TO_SESSION: Final = f"""
     ON CONFLICT (id) DO UPDATE SET turns = sessions.turns + excluded.turns,
@@ -365,9 +367,13 @@ DELETE_VALUES: Final = """
     DELETE FROM kept WHERE (owner, key) IN (SELECT owner, key FROM kept WHERE expires <= $1 ORDER BY expires LIMIT $2)
     RETURNING key
 """
-DELETE_RECORDS: Final = """
+DELETE_RECORDS: Final = f"""
     DELETE FROM records WHERE id IN (
-        SELECT id FROM (SELECT id, time FROM records ORDER BY id LIMIT $2) AS oldest WHERE time < $1
+        SELECT id FROM (
+            SELECT id, time, sum(size) OVER (ORDER BY id) - size AS bytes_before
+            FROM (SELECT id, time, size FROM records ORDER BY id LIMIT $2) AS oldest
+        ) AS summed
+        WHERE time < $1 AND bytes_before < {STEP_BYTES}
     ) RETURNING id
 """
 """Ids are in the order in which requests ended. One that began long before it ended is deleted a little later."""
@@ -380,12 +386,14 @@ DELETE_SESSIONS: Final = """
 
 
 def delete_batch(sql: str, before: float) -> Steps[int]:
-    """Delete the oldest rows. Returns how many; fewer than ``BATCH`` if there are no more."""
+    """Delete some of the oldest rows. Returns how many; 0 if there are no more."""
     return len((yield Query(sql, (before, BATCH))))
 
 
 def delete_oldest_records(size: int) -> Steps[int]:
-    """Delete the oldest records, as many as hold so many bytes, but not more than ``BATCH``. Returns how many."""
+    """Delete the oldest records, as many as hold so many bytes, but not more than ``BATCH`` or ``STEP_BYTES``. Returns
+    how many."""
+    size = min(size, STEP_BYTES)
     rows = yield Query("SELECT id, size FROM records ORDER BY id LIMIT $1", (BATCH,))
     chosen: list[str] = []
     for record_id, held in rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -26,7 +27,6 @@ from toolglot.store.interface import (
     SessionQuery,
     SessionRow,
 )
-from toolglot.store.operations import BATCH
 from toolglot.store.record_operations import PackedRecord
 from toolglot.store.sql import Engine, Steps
 
@@ -35,6 +35,8 @@ LARGE_BODIES: Final = 1 << 14
 
 SPARE: Final = 0.95
 """The part of its size limit to which a store is pruned, so that it is not pruned again at once."""
+PRUNE_PAUSE: Final = 0.02
+"""Seconds between two steps of pruning, so that requests come first."""
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
@@ -179,12 +181,13 @@ class SqlStore(ABC):
             deleted += count
             if not count:
                 break
+            await asyncio.sleep(PRUNE_PAUSE)
         return deleted
 
     async def _delete_all(self, sql: str, before: float) -> int:
         """Delete rows in small transactions, so that other writers get their turn."""
-        deleted = count = await self._write(operations.delete_batch, sql, before)
-        while count == BATCH:
-            count = await self._write(operations.delete_batch, sql, before)
+        deleted = 0
+        while count := await self._write(operations.delete_batch, sql, before):
             deleted += count
+            await asyncio.sleep(PRUNE_PAUSE)
         return deleted

@@ -32,14 +32,15 @@ from toolglot.core.errors import StoreError
 from toolglot.store.interface import TOPICS
 from toolglot.store.migrations import is_current, migrate
 from toolglot.store.sql import Engine, Query, Steps, clean_all
-from toolglot.store.sql_store import SqlStore
+from toolglot.store.sql_store import PRUNE_PAUSE, SqlStore
 
 BUSY_SECONDS: Final = 3.0
 """How long an operation waits for the writer of another process."""
 
 POLL_SECONDS: Final = 0.5
 MAX_GROUP: Final = 256
-VACUUM_PAGES: Final = 2000
+VACUUM_PAGES: Final = 500
+"""Pages that one transaction gives back."""
 WAL_PAGES: Final = 4096
 """Pages of 4 KB in the write-ahead log before they are copied to the file: records change some pages again."""
 SELECT_VERSIONS: Final = "SELECT topic, version FROM changes"
@@ -247,7 +248,7 @@ class SqliteStore(SqlStore):
             records_before=records_before, sessions_before=sessions_before, max_bytes=max_bytes
         )
         while await self._write(_give_back_pages):
-            pass
+            await asyncio.sleep(PRUNE_PAUSE)
         return deleted
 
     async def _read(
@@ -333,10 +334,15 @@ def _read_versions() -> Steps[dict[str, int]]:
 
 
 def _give_back_pages() -> Steps[bool]:
-    """Make the file smaller, some pages at a time. Returns whether there are more."""
-    yield Query(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
+    """Make the file smaller, some pages at a time. Returns whether there are more.
+
+    The pragma reports each page as a row without columns, at which Python's ``sqlite3`` stops: it gives back one page,
+    whatever number it is given.
+    """
     [(free,)] = yield Query("PRAGMA freelist_count")
-    return bool(free)
+    for _ in range(min(free, VACUUM_PAGES)):
+        yield Query("PRAGMA incremental_vacuum(1)")
+    return int(free) > VACUUM_PAGES
 
 
 def _identify(path: Path) -> tuple[int, int] | None:

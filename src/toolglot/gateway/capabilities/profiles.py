@@ -16,7 +16,6 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
@@ -27,6 +26,7 @@ from msgspec import convert
 from toolglot.config.file import check_names
 from toolglot.config.value_types import BOOL, DIALECT, NAMES, TEXT, ValueType, choice
 from toolglot.core.errors import UsageError
+from toolglot.core.globs import matches_glob
 from toolglot.gateway.recovery.call_ids import check_form
 
 BUILT_IN: Final = Path(__file__).with_suffix(".toml")
@@ -113,7 +113,7 @@ class Rule:
 
 
 def _matches(globs: Sequence[str], values: Iterable[str]) -> bool:
-    return not globs or any(fnmatchcase(value.lower(), glob.lower()) for value in values for glob in globs)
+    return not globs or any(matches_glob(value.lower(), glob.lower()) for value in values for glob in globs)
 
 
 def _join(globs: str | Sequence[str]) -> str:

@@ -4,7 +4,7 @@
 gathered, finds the sessions it belongs to and writes all of it in one transaction; in a thread it first encodes the
 records and redacts bodies. A store that
 fails is tried again after growing pauses; when the queue is full, records are dropped and counted. The same task opens
-the store, checks it while there is nothing to write, and deletes what is too old.
+the store and checks it while there is nothing to write; another one deletes what is too old (``retention``).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from toolglot.gateway.sessions.turns import SessionTurn
 from toolglot.gateway.telemetry.metrics import Metrics
 from toolglot.gateway.telemetry.record import Record
 from toolglot.gateway.telemetry.recorder import BODY_LENGTH, RequestRecorder
+from toolglot.gateway.telemetry.retention import prune_regularly
 from toolglot.gateway.telemetry.trace import Trace
 from toolglot.store.interface import OK, EndedTurns, RecordRow, Store, TurnCounts
 
@@ -53,8 +54,6 @@ PAUSES: Final = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds between attempts while the store fails."""
 CHECK_SECONDS: Final = 10.0
 """Seconds without a record after which the store is checked."""
-PRUNE_SECONDS: Final = 600.0
-DAY_SECONDS: Final = 86_400.0
 LOG_SECONDS: Final = 60.0
 """Seconds between two messages about dropped records."""
 TOKENS_AT_ONCE: Final = 64
@@ -134,13 +133,13 @@ class RecordWriter:
         self._refused_minute = self._refused = 0
         self._dropped_since = 0
         self._last_drop_message = float("-inf")
-        self._next_prune = 0.0
         self._failures = 0
         self._is_open = False
         self._wake: asyncio.Event | None = None
         """Set by the next record, if the task waits for one."""
         self._hurry, self._closing, self._progress = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._pruning: asyncio.Task[None] | None = None
         self._available, self._queue_length = metrics.store_available, metrics.records_queued
         self._dropped = {reason: metrics.records_dropped[(reason,)] for reason in DROP_REASONS}
 
@@ -219,8 +218,9 @@ class RecordWriter:
     # -- life ----------------------------------------------------------------------------------------------------------
 
     async def start(self, seconds: float = 2.0) -> None:
-        """Start the task, and wait a moment for the store to open."""
+        """Start the tasks, and wait a moment for the store to open."""
         self._task = asyncio.create_task(self._run())
+        self._pruning = asyncio.create_task(prune_regularly(self.store, self._settings, self._now))
         with suppress(TimeoutError):
             await asyncio.wait_for(self._progress.wait(), seconds)
 
@@ -230,10 +230,11 @@ class RecordWriter:
         self._hurry.set()
         if self._wake is not None:
             self._wake.set()
-        if self._task is not None:
+        if self._task is not None and self._pruning is not None:
+            self._pruning.cancel()
             await asyncio.wait([self._task], timeout=seconds)
             self._task.cancel()
-            await asyncio.wait([self._task])
+            await asyncio.wait([self._task, self._pruning])
         if left := self._added - self._settled:
             self._drop(SHUTDOWN, left)
         with suppress(StoreError, TimeoutError):
@@ -261,9 +262,6 @@ class RecordWriter:
             await self._write(self._batch)
         else:
             await call_store(self.store.check())
-        if self._batch is None and self._now() >= self._next_prune:
-            self._next_prune = self._now() + PRUNE_SECONDS
-            await self._prune()
 
     async def _gather(self) -> bool:
         """Wait for records and take a batch of them. Returns False if there was none for a while."""
@@ -336,15 +334,6 @@ class RecordWriter:
         except StoreError:
             await call_store(self.store.check())  # the records are worth more than their sessions
         return list(batch.turns.records)
-
-    async def _prune(self) -> None:
-        settings, now = self._settings, self._now()
-        records, sessions = (
-            now - days * DAY_SECONDS if days else 0.0
-            for days in (settings.keep_records_days, settings.keep_sessions_days)
-        )
-        async with asyncio.timeout(PRUNE_SECONDS):
-            await self.store.prune(records_before=records, sessions_before=sessions, max_bytes=settings.max_bytes)
 
     async def _fail(self, message: str) -> None:
         """Note that the store is unavailable, and wait before the next attempt."""

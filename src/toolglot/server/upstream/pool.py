@@ -7,6 +7,7 @@ followed: they are responses like any other.
 from __future__ import annotations
 
 import asyncio
+import encodings.idna  # noqa: F401 - else the first request would import it
 import os
 import ssl
 from base64 import b64encode
@@ -18,6 +19,7 @@ from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from toolglot.config import Upstream
+from toolglot.core import offload
 from toolglot.core.errors import UnreachableError, UpstreamError, UpstreamTimeoutError
 from toolglot.server.upstream.connection import UpstreamConnection, UpstreamResponse
 
@@ -133,7 +135,8 @@ class ConnectionPool:
     async def _connect(self, origin: Origin, upstream: Upstream) -> UpstreamConnection:
         scheme, host, port = origin
         loop = asyncio.get_running_loop()
-        tls = self._tls if scheme == "https" else None
+        # the first time, the certificates of the system are read, which takes as long as many chunks
+        tls = await offload.run(True, getattr, self, "_tls") if scheme == "https" else None
         name = f"Upstream {upstream.name!r} at {upstream.address}"
         try:
             async with asyncio.timeout(upstream.connect_timeout):
