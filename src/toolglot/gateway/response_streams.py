@@ -10,7 +10,7 @@ from typing import Protocol
 
 from toolglot.core.error_guide import explain
 from toolglot.core.errors import ToolglotError
-from toolglot.core.events import Event, Failed, Finished, TextDelta, merge_deltas
+from toolglot.core.events import Event, Failed, Finished, TextDelta, merge_deltas, split_text
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.outcomes import make_explained_error
@@ -189,7 +189,8 @@ class TranslatedStream:
     def convert_whole(self, body: bytes) -> bytes:
         """Convert a whole body although a stream was requested. Raises ToolglotError if it is no answer."""
         exchange = self.exchange
-        delivered = self.deliver(exchange.upstream_wire.decode_response(body, exchange.new_call_id).events)
+        whole = exchange.upstream_wire.decode_response(body, exchange.new_call_id)
+        delivered = self.deliver([*split_text(whole.events)])
         if delivered and isinstance(delivered[-1], Failed):
             raise make_explained_error(delivered[-1])
         return escape_line_breaks(self.encoder.write(delivered))

@@ -18,6 +18,7 @@ from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from toolglot.config import Upstream
+from toolglot.config.settings import LimitSettings
 from toolglot.core.errors import UnreachableError, UpstreamError, UpstreamTimeoutError
 from toolglot.server.upstream.connection import UpstreamConnection, UpstreamResponse
 
@@ -25,6 +26,7 @@ KEEP_ALIVE: Final = 4.0
 """Seconds to keep an idle connection: shorter than in common servers, so that none is reused while it is closing."""
 
 LARGE_BODY: Final = 1 << 16
+DEFAULT_LIMITS: Final = LimitSettings()
 
 PORTS: Final = {"http": 80, "https": 443}
 ADDRESS: Final = "correct its base_url: it begins with http:// or https://, and names a host."
@@ -90,9 +92,10 @@ def encode_request(start: str, headers: Mapping[str, str], body: bytes | None) -
 
 
 class ConnectionPool:
-    """The connections to all upstreams."""
+    """The connections to all upstreams; ``limits`` are those of what they send."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: LimitSettings = DEFAULT_LIMITS) -> None:
+        self.limits = limits
         self._idle: dict[Origin, list[UpstreamConnection]] = {}
         self._sweep_timer: asyncio.TimerHandle | None = None
 
@@ -133,11 +136,12 @@ class ConnectionPool:
     async def _connect(self, origin: Origin, upstream: Upstream) -> UpstreamConnection:
         scheme, host, port = origin
         loop = asyncio.get_running_loop()
+        make = partial(UpstreamConnection, loop, self.limits)
         tls = self._tls if scheme == "https" else None
         name = f"Upstream {upstream.name!r} at {upstream.address}"
         try:
             async with asyncio.timeout(upstream.connect_timeout):
-                return (await loop.create_connection(partial(UpstreamConnection, loop), host, port, ssl=tls))[1]
+                return (await loop.create_connection(make, host, port, ssl=tls))[1]
         except TimeoutError:
             problem = f"did not accept a connection within {upstream.connect_timeout:g} s"
             raise UpstreamTimeoutError(f"{name} {problem}.") from None
