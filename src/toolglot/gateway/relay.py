@@ -24,7 +24,7 @@ from toolglot.core.events import (
 )
 from toolglot.core.redaction import redact
 from toolglot.gateway.exchange import Exchange
-from toolglot.gateway.outcomes import EMPTY, UNFINISHED, explain_to_client, is_content
+from toolglot.gateway.outcomes import EMPTY, INVALID, UNFINISHED, explain_to_client, is_content
 from toolglot.gateway.response_pipeline import keep_for_reference, make_identity, open_dry_run
 from toolglot.wires.protocol import ResponseDecoder, ResponseEncoder
 from toolglot.wires.sse import (
@@ -48,8 +48,6 @@ UNRECORDED: Final = frozenset({Started, TextDelta, ReasoningDelta, CallArguments
 NO_FRAME: Final = (b"\0", b"\0")
 TRIES: Final = 4
 """How often per response a common frame of its events is searched."""
-INVALID: Final = "upstream_invalid"
-"""The error code with which decoders of all wires report an event that they cannot decode."""
 CUT: Final = "The upstream closed the connection in the middle of its answer."
 
 

@@ -14,7 +14,7 @@ from toolglot.core.events import Event, Failed, Finished, TextDelta, merge_delta
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.outcomes import make_explained_error
-from toolglot.gateway.passthrough import Passthrough
+from toolglot.gateway.passthrough import Passthrough, cut_after_end
 from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
 from toolglot.gateway.relay import RelayedStream
 from toolglot.gateway.response_pipeline import (
@@ -168,6 +168,8 @@ class TranslatedStream:
         if self.decoder.over:
             keep_for_reference(self.exchange, self.decoder)
         out = passthrough.take(chunk, events, delivered)
+        if out and self.decoder.over:
+            out = cut_after_end(out, self.exchange.wire, self.exchange.new_call_id)
         return escape_line_breaks(self.encoder.write(self.end_passthrough())) if out is None else out
 
     def end_passthrough(self) -> list[Event]:
