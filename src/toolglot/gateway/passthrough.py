@@ -3,9 +3,9 @@
 Strategy. The response is decoded and delivered like any other, and the events that came are compared with those that
 the client should receive. As long as they are the same, the bytes pass. While the reader holds text back, and at the
 end until the upstream says that it is over, the bytes wait; so does the beginning of an event until its end has come,
-but not what came before it. Nothing passes after the event that ends the response. As soon as anything has to be corrected (a call in text, a call without an id, a wrong
-finish reason), the passthrough ends: what waits is encoded, and all that follows, by an encoder that resumes where the
-bytes end.
+but not what came before it. Nothing passes after the event that ends the response. As soon as anything has to be
+corrected (a call in text, a call without an id, a wrong finish reason), the passthrough ends: what waits is encoded,
+and all that follows, by an encoder that resumes where the bytes end.
 """
 
 from __future__ import annotations
