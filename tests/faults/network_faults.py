@@ -165,6 +165,10 @@ def followed(text: PlannedResponse, rest: bytes, at_once: bool) -> tuple[bytes, 
     return (*text.pieces[:-1], text.pieces[-1] + rest) if at_once else (*text.pieces, rest)
 
 
+def follow(rest: bytes, at_once: bool) -> Callable[[PlannedResponse], Sequence[Step]]:
+    return lambda text: [text.chunked_head(), *chunk(followed(text, rest, at_once), end=True)]
+
+
 AFTER: Final = {
     "garbage": b"\x00\xff garbage",
     "an_event": b"",
@@ -200,13 +204,8 @@ NETWORK_FAULTS: Final[Mapping[str, Fault]] = {
     "no_last_blank_line_in_one_write": fine(lambda text: [text.head("Connection: close") + b"".join(unended(text)), End.CLOSE]),
     "half_a_last_blank_line": fine(lambda text: [text.chunked_head(), *chunk(unended(text, 1), end=True)]),
     "no_line_end_and_no_end_mark": fine(lambda text: [text.chunked_head(), *chunk(without_mark(text), end=True)]),
-    **{
-        f"{name}_after_the_end{'_at_once' if at_once else ''}": fine(
-            lambda text, rest=rest, at_once=at_once: [text.chunked_head(), *chunk(followed(text, rest, at_once), end=True)]
-        )
-        for name, rest in AFTER.items()
-        for at_once in (False, True)
-    },
+    **{f"{name}_after_the_end": fine(follow(rest, False)) for name, rest in AFTER.items()},
+    **{f"{name}_after_the_end_at_once": fine(follow(rest, True)) for name, rest in AFTER.items()},
     # before the head
     "reset_at_once": lost(lambda text: [End.RESET], 502),
     "closed_before_head": lost(lambda text: [End.CLOSE], 502),
