@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import ParamSpec, Protocol
+from typing import Protocol
 
 from toolglot.config.upstream_errors import KEY_STATUSES, explain_refused_key
 from toolglot.core import offload
@@ -24,7 +24,6 @@ from toolglot.server.http_request import Request, Response
 from toolglot.server.upstream.connection import SMALL_BODY, UpstreamResponse
 from toolglot.wires.sse import BLANK_LINES, NDJSON, EventMeter
 
-Params = ParamSpec("Params")
 REQUEST_ID = "x-request-id"
 FORWARDED_VALUE = re.compile(r"\d{1,12}(?:\.\d{1,6})?|\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", re.ASCII)
 """A number or an HTTP date."""
@@ -237,7 +236,7 @@ class Responder:
             consume(b"", await self.convert(True, stream.feed, chunk))
         await self.request.drain()
 
-    async def convert(self, large: bool, work: Callable[Params, bytes], *args: Params.args) -> bytes:
+    async def convert(self, large: bool, work: Callable[..., bytes], *args: bytes) -> bytes:
         """Convert a part of the answer, in a thread if it is large. Meanwhile there are no heartbeats."""
         self.converting = large
         try:
