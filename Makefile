@@ -22,7 +22,7 @@ EXAMPLES := $(VENV)/examples/.installed
 # Python may write compiled modules, also where the environment says that it may not: the tests start some hundred processes
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run help test test-clients test-examples test-faults test-browser test-dist dist sbom lint docs bench-reader bench-reading bench-gateway bench-stalls bench-start bench-kept bench-store bench-instructions bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-examples test-faults test-browser test-dist dist sbom lint docs bench-reader bench-reading bench-gateway bench-stalls bench-bounds bench-start bench-kept bench-store bench-instructions bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
 # MODEL=qwen2.5-coder-1.5b runs another model, MODEL=FILE.gguf any in that format
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured; MODEL=...
@@ -105,6 +105,10 @@ bench-stalls: $(TEST)  ## event loop stalls under large requests; ARGS=...
 # fills a store of 1 GB in the folder for temporary files; ARGS='--only commands answers' and others are passed on
 bench-start: $(TEST)  ## commands, start, first answers and chunks of a fresh process; AGAINST=FOLDER compares
 	$(BIN)/python bench/start.py $(if $(AGAINST),--against '$(AGAINST)') $(ARGS)
+
+# ARGS='--sizes 150 --modes text' and others are passed on
+bench-bounds: $(TEST)  ## memory and stalls under answers that are too large; AGAINST=FOLDER compares
+	$(BIN)/python bench/bounds.py $(if $(AGAINST),--against '$(AGAINST)') $(ARGS)
 
 # with the embedded model, about five minutes; ARGS='--only http.server' takes one
 bench-kept: $(TEST)  ## turns on kept connections; ARGS=...

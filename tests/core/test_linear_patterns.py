@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import process_time
 
-import toolglot
 from support.fuzz_reader import loop_marks
 from support.pattern_attacks import MISFIT, find_attacks
+
+import toolglot
 
 SMALL, LARGE = 1_000, 4_000
 """Characters of an attack. Work that grows with the square takes 16 times as long."""

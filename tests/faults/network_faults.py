@@ -144,6 +144,39 @@ def drip(data: bytes, size: int) -> list[Step]:
     return steps
 
 
+def unended(text: PlannedResponse, lost: int = 2) -> tuple[bytes, ...]:
+    """The events of a stream, the last without its blank line, or only without half of it. A whole body stays."""
+    lost = min(lost, 1) if text.wire == "ollama" else lost
+    return (*text.pieces[:-1], text.pieces[-1][:-lost]) if text.stream else text.pieces
+
+
+def without_mark(text: PlannedResponse) -> tuple[bytes, ...]:
+    """The events of a stream up to the last that is JSON, which has no blank line."""
+    pieces = [piece for piece in text.pieces if piece != b"data: [DONE]\n\n"]
+    return (*pieces[:-1], pieces[-1].rstrip(b"\n")) if text.stream else text.pieces
+
+
+def followed(text: PlannedResponse, rest: bytes, at_once: bool) -> tuple[bytes, ...]:
+    """The events of a stream, and bytes after the last one. A whole body stays, and a stream whose wire has no end mark
+    and could go on."""
+    if not text.stream or (text.wire == "gemini" and not rest.startswith((b"\0", b"<"))):
+        return text.pieces
+    rest = rest or text.pieces[1]
+    return (*text.pieces[:-1], text.pieces[-1] + rest) if at_once else (*text.pieces, rest)
+
+
+def follow(rest: bytes, at_once: bool) -> Callable[[PlannedResponse], Sequence[Step]]:
+    return lambda text: [text.chunked_head(), *chunk(followed(text, rest, at_once), end=True)]
+
+
+AFTER: Final = {
+    "garbage": b"\x00\xff garbage",
+    "an_event": b"",
+    "a_page": b"<html>\n\n</html>\n\n",
+    "an_error": b'data: {"error": {"message": "late", "type": "server_error"}}\n\n',
+    "half_an_event": b'data: {"choices": [{"ind',
+}
+"""What comes after the end of a stream; nothing: an event of the same stream once more."""
 NESTED: Final = b'{"error":' * 50_000
 HTML: Final = b"<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
 
@@ -165,6 +198,14 @@ NETWORK_FAULTS: Final[Mapping[str, Fault]] = {
     "packed_deflate": fine(lambda text: pack(text, zlib.compress(text.body), how="deflate")),
     "garbage_behind": fine(lambda text: [text.sized_head() + text.body + b"\x00\xffHTTP/1.1 200 OK\r\n\r\n"]),
     "second_answer_behind": fine(lambda text: [text.sized_head() + text.body + text.sized_head() + text.body]),
+    # an event without its end, and events after the end
+    "no_last_blank_line": fine(lambda text: [text.chunked_head(), *chunk(unended(text), end=True)]),
+    "no_last_blank_line_until_close": fine(lambda text: [text.head("Connection: close"), *unended(text), End.CLOSE]),
+    "no_last_blank_line_in_one_write": fine(lambda text: [text.head("Connection: close") + b"".join(unended(text)), End.CLOSE]),
+    "half_a_last_blank_line": fine(lambda text: [text.chunked_head(), *chunk(unended(text, 1), end=True)]),
+    "no_line_end_and_no_end_mark": fine(lambda text: [text.chunked_head(), *chunk(without_mark(text), end=True)]),
+    **{f"{name}_after_the_end": fine(follow(rest, False)) for name, rest in AFTER.items()},
+    **{f"{name}_after_the_end_at_once": fine(follow(rest, True)) for name, rest in AFTER.items()},
     # before the head
     "reset_at_once": lost(lambda text: [End.RESET], 502),
     "closed_before_head": lost(lambda text: [End.CLOSE], 502),

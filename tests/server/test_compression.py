@@ -33,7 +33,7 @@ def test_a_row_of_empty_members_takes_no_time() -> None:
     packed = EMPTY * 200_000 + gzip.compress(b"{}", mtime=0)
     begun = time.process_time()
     with pytest.raises(zlib.error):
-        Decompressor().feed(packed)
+        Decompressor().feed(packed, 1 << 20)
     with pytest.raises(RequestError):
         decompress(packed, "gzip", 1 << 20)
     assert time.process_time() - begun < 0.5
@@ -41,5 +41,5 @@ def test_a_row_of_empty_members_takes_no_time() -> None:
 
 def test_members_that_come_one_by_one_are_not_counted_together() -> None:
     unpacking = Decompressor()
-    events = [unpacking.feed(gzip.compress(b"x", mtime=0)) for _ in range(MAX_MEMBERS + 5)]
+    events = [unpacking.feed(gzip.compress(b"x", mtime=0), 1) for _ in range(MAX_MEMBERS + 5)]
     assert b"".join(events) == b"x" * len(events) and unpacking.is_complete

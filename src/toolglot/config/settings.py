@@ -248,6 +248,23 @@ class LimitSettings:
     body_bytes: int = setting(BYTES, "maximum size of a request body; larger ones are refused (413)", 32 << 20)
     header_bytes: int = setting(BYTES, "maximum size of a request head; larger ones are refused", 64 << 10)
     messages: int = setting(integer(1, 10_000_000), "maximum messages of a request; more are refused", 10_000)
+    answer_bytes: int = setting(
+        BYTES,
+        "maximum size of an upstream's answer, decompressed: of a whole body, or of all events of a stream; beyond it"
+        " the connection is closed, and the client gets the error `answer_too_large`",
+        64 << 20,
+    )
+    event_bytes: int = setting(
+        BYTES,
+        "maximum size of one event of an upstream's stream; beyond it the same, with the error `event_too_large`",
+        16 << 20,
+    )
+    compression_ratio: int = setting(
+        integer(1, 100_000),
+        "how many times larger than its compressed form an upstream's body may be, from 1 MiB on; beyond it the same,"
+        " with the error `compression_too_high`",
+        100,
+    )
     kept_bytes: int = setting(
         BYTES, "memory for state between requests: reasoning signatures, responses that clients refer to", 64 << 20
     )

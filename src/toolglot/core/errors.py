@@ -19,7 +19,11 @@
     │   ├── UpstreamResponseError      it responded with an error            its own status
     │   ├── UnreachableError           no connection to it                                   502
     │   ├── UpstreamTimeoutError       it sent nothing within the timeout                    504
-    │   └── UpstreamEncodingError      its body cannot be decoded                            502
+    │   ├── UpstreamEncodingError      its body cannot be decoded                            502
+    │   └── AnswerSizeError            its body exceeds the limit                            502
+    │       ├── EventSizeError         one event of its stream exceeds the limit
+    │       ├── CompressionError       its body is compressed too much
+    │       └── AnswerHeadError        the header section of its response exceeds the limit
     ├── StoreError                     the store failed                                      503
     ├── OverloadError                  the gateway is at its limit                           503
     ├── ShutdownError                  the gateway is shutting down                          503
@@ -225,6 +229,30 @@ class UpstreamEncodingError(UpstreamError):
     """The upstream sent a body in a content encoding that was not asked for and cannot be decoded."""
 
     code = "upstream_encoding"
+
+
+class AnswerSizeError(UpstreamError):
+    """What the upstream sends exceeds a limit; the connection to it is closed. The code names the limit."""
+
+    code = "answer_too_large"
+
+
+class EventSizeError(AnswerSizeError):
+    """One event of the upstream's stream exceeds the limit."""
+
+    code = "event_too_large"
+
+
+class CompressionError(AnswerSizeError):
+    """The upstream's body is compressed more than the limit allows."""
+
+    code = "compression_too_high"
+
+
+class AnswerHeadError(AnswerSizeError):
+    """The header section of the upstream's response exceeds the limit."""
+
+    code = "answer_head_too_large"
 
 
 class StoreError(ToolglotError):

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -223,6 +223,19 @@ def check_order(events: Iterable[Event]) -> None:
 
 
 _INDEX = attrgetter("index")
+
+
+PIECE: Final = 1 << 18
+"""Characters of a text that are read at once: one search in a text of many megabytes would stop all other threads."""
+
+
+def split_text(events: Iterable[Event]) -> Iterator[Event]:
+    """Split very long text: the same answer in more pieces."""
+    for event in events:
+        if type(event) is TextDelta and len(event.text) > PIECE:
+            yield from (TextDelta(event.text[at : at + PIECE]) for at in range(0, len(event.text), PIECE))
+        else:
+            yield event
 
 
 def merge_deltas(events: Iterable[Event]) -> Iterator[Event]:

@@ -39,6 +39,8 @@ TOO_LARGE: Final = (
 )
 MAX_REASON_CHARS: Final = 500
 """Limit for the description of what is wrong with a call."""
+INVALID: Final = "upstream_invalid"
+"""The error code with which decoders of all wires report an event that they cannot decode."""
 UNFINISHED: Final = "upstream_closed"
 """The error code with which decoders of all wires report a response without a finish."""
 

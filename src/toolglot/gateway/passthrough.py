@@ -3,9 +3,9 @@
 Strategy. The response is decoded and delivered like any other, and the events that came are compared with those that
 the client should receive. As long as they are the same, the bytes pass. While the reader holds text back, and at the
 end until the upstream says that it is over, the bytes wait; so does the beginning of an event until its end has come,
-but not what came before it. As soon as anything has to be corrected (a call in text, a call without an id, a wrong
-finish reason), the passthrough ends: what waits is encoded, and all that follows, by an encoder that resumes where the
-bytes end.
+but not what came before it. Nothing passes after the event that ends the response. As soon as anything has to be
+corrected (a call in text, a call without an id, a wrong finish reason), the passthrough ends: what waits is encoded,
+and all that follows, by an encoder that resumes where the bytes end.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from toolglot.core.events import Event, Started, TextDelta
-from toolglot.wires.protocol import ResponseDecoder
+from toolglot.core.events import Event, Failed, Started, TextDelta
+from toolglot.gateway.outcomes import INVALID
+from toolglot.wires.protocol import NewId, ResponseDecoder, Wire
+from toolglot.wires.sse import BLANK_LINES, NDJSON, complete_event, join_line_ends, split_events
 
 
 class Observed(Protocol):
@@ -78,6 +80,29 @@ class Passthrough:
         return [one for one in events if type(one) not in (TextDelta, Started)] == [
             one for one in delivered if type(one) is not TextDelta
         ]
+
+
+def cut_after_end(data: bytes, wire: Wire, new_id: NewId) -> bytes:
+    """The last bytes of a response up to the event that ends it. An event that only lacks its delimiter gets it."""
+    lines = wire.stream_type == NDJSON
+    events, end = split_events(data, lines)
+    out: list[bytes] = []
+    for event in events:
+        whole = event + end
+        if not whole.endswith(b"\n" if lines else BLANK_LINES):
+            whole = complete_event(whole, lines)
+        elif not wire.stream_patterns.may_end(whole):
+            out.append(whole)
+            continue
+        alone = wire.open_decoder(new_id)
+        decoded = alone.feed(join_line_ends(whole))
+        unreadable = [one for one in decoded if isinstance(one, Failed) and one.kind == INVALID]
+        if whole != event + end and (unreadable or not (decoded or alone.over)):
+            break  # no event that only lacks its delimiter
+        out.append(whole)
+        if alone.over:
+            break
+    return b"".join(out)
 
 
 def _count_chars(events: Sequence[Event]) -> int:

@@ -24,12 +24,14 @@ from toolglot.core.events import (
 )
 from toolglot.core.redaction import redact
 from toolglot.gateway.exchange import Exchange
-from toolglot.gateway.outcomes import EMPTY, UNFINISHED, explain_to_client, is_content
+from toolglot.gateway.outcomes import EMPTY, INVALID, UNFINISHED, explain_to_client, is_content
 from toolglot.gateway.response_pipeline import keep_for_reference, make_identity, open_dry_run
 from toolglot.wires.protocol import ResponseDecoder, ResponseEncoder
 from toolglot.wires.sse import (
     BLANK_LINES,
     BOM,
+    EDGE,
+    NDJSON,
     complete_event,
     find_end,
     join_line_ends,
@@ -41,16 +43,11 @@ RECENT: Final = 8
 """How many chunks are kept, to decode the end of a response for the record."""
 LAST: Final = 3
 """How many events make up the end: finish reason, usage, terminator."""
-EDGE: Final = 3
-"""How many bytes of an event delimiter may have come before its last byte."""
 UNRECORDED: Final = frozenset({Started, TextDelta, ReasoningDelta, CallArguments})
 """Events that the recorder ignores."""
 NO_FRAME: Final = (b"\0", b"\0")
 TRIES: Final = 4
 """How often per response a common frame of its events is searched."""
-LINES: Final = "application/x-ndjson"
-INVALID: Final = "upstream_invalid"
-"""The error code with which decoders of all wires report an event that they cannot decode."""
 CUT: Final = "The upstream closed the connection in the middle of its answer."
 
 
@@ -79,7 +76,7 @@ class RelayedStream:
         self.tries = TRIES
         self.waiting: list[bytes] = []
         self.edge = b""
-        self.lines = exchange.wire.stream_type == LINES
+        self.lines = exchange.wire.stream_type == NDJSON
         self.delimiters = (b"\n",) if self.lines else BLANK_LINES
         self.delimiter = self.delimiters[0]
         self.decoder = self.open_decoder()

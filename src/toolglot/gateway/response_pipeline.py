@@ -30,7 +30,8 @@ from toolglot.core.events import (
     Event,
     Failed,
     Started,
-    TextDelta,
+    merge_deltas,
+    split_text,
 )
 from toolglot.core.options import Options, make_options
 from toolglot.core.schema.toolset import compile_tools
@@ -96,6 +97,7 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     else:
         whole = wire.decode_response(body, new_id)
     events = whole.events
+    events[:] = split_text(events)
     exchange.recorder.keep_model_text(events)
     if exchange.chat_turn is not None:
         exchange.chat_turn.answer.observe(events)
@@ -191,14 +193,7 @@ def _drop_unfinished(events: list[Event]) -> list[Event]:
 
 def _join_text(events: list[Event]) -> list[Event]:
     """The events in a form that does not depend on how text was split."""
-    joined: list[Event] = []
-    for event in events:
-        last = joined[-1] if joined else None
-        if isinstance(event, TextDelta) and isinstance(last, TextDelta):
-            joined[-1] = TextDelta(last.text + event.text)
-        elif not isinstance(event, Started):
-            joined.append(event)
-    return joined
+    return [*merge_deltas(event for event in events if not isinstance(event, Started))]
 
 
 def _fits_client(whole: DecodedResponse, client_request: ClientRequest) -> bool:

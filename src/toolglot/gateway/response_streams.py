@@ -10,11 +10,11 @@ from typing import Protocol
 
 from toolglot.core.error_guide import explain
 from toolglot.core.errors import ToolglotError
-from toolglot.core.events import Event, Failed, Finished, TextDelta, merge_deltas
+from toolglot.core.events import Event, Failed, Finished, TextDelta, merge_deltas, split_text
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.outcomes import make_explained_error
-from toolglot.gateway.passthrough import Passthrough
+from toolglot.gateway.passthrough import Passthrough, cut_after_end
 from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
 from toolglot.gateway.relay import RelayedStream
 from toolglot.gateway.response_pipeline import (
@@ -168,6 +168,8 @@ class TranslatedStream:
         if self.decoder.over:
             keep_for_reference(self.exchange, self.decoder)
         out = passthrough.take(chunk, events, delivered)
+        if out and self.decoder.over:
+            out = cut_after_end(out, self.exchange.wire, self.exchange.new_call_id)
         return escape_line_breaks(self.encoder.write(self.end_passthrough())) if out is None else out
 
     def end_passthrough(self) -> list[Event]:
@@ -189,7 +191,8 @@ class TranslatedStream:
     def convert_whole(self, body: bytes) -> bytes:
         """Convert a whole body although a stream was requested. Raises ToolglotError if it is no answer."""
         exchange = self.exchange
-        delivered = self.deliver(exchange.upstream_wire.decode_response(body, exchange.new_call_id).events)
+        whole = exchange.upstream_wire.decode_response(body, exchange.new_call_id)
+        delivered = self.deliver([*split_text(whole.events)])
         if delivered and isinstance(delivered[-1], Failed):
             raise make_explained_error(delivered[-1])
         return escape_line_breaks(self.encoder.write(delivered))

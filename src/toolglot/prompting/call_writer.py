@@ -38,6 +38,8 @@ held as long as the text, and descriptions are long."""
 FALLBACK_DIALECT = "hermes"
 _LONG_ARGUMENTS: Final = 65536
 """Calls are cached because clients resend their history with every turn; longer arguments are cached by digest."""
+_COSTLY_ARGUMENTS: Final = 4096
+"""Characters of arguments from which on reading a call back in several forms takes long."""
 _CALL_CACHE: Final[TextCache[_CallKey]] = TextCache(1 << 22)
 """The text of calls with short arguments."""
 _LONG_CALL_CACHE: Final[TextCache[bytes]] = TextCache(1 << 24)
@@ -205,13 +207,20 @@ def _all_read_back(text: str, calls: tuple[tuple[str, str], ...], tools: tuple[T
 def _write(dialect: str, name: str, arguments: str, tool: Tool) -> str:
     values = parse_arguments(arguments)
     wanted = dump(values)
+    any_schema = {"name": name}
+    definition = to_definition(tool)
+    if len(arguments) > _COSTLY_ARGUMENTS:
+        # arguments that do not fit the schema read back in no form; JSON shows that in a fraction of the time
+        fits = any(_reads_back(text, name, wanted, definition) for text in _write_plainly(name, values))
+        definition = definition if fits else any_schema
     forms: dict[str, None] = {}
     for text in _write_forms(dialect_index().by_name[dialect], name, values):
         # the first form usually reads back; later ones are then never written
-        if text not in forms and _reads_back(text, name, wanted, to_definition(tool)):
+        if text not in forms and _reads_back(text, name, wanted, definition):
             return text
         forms[text] = None
-    readable = (text for text in forms if _reads_back(text, name, wanted, {"name": name}))
+    again = () if definition is any_schema else forms
+    readable = (text for text in again if _reads_back(text, name, wanted, any_schema))
     return next(readable, next(iter(forms)))
 
 
@@ -256,8 +265,13 @@ def _write_forms(spec: Dialect, name: str, arguments: Mapping[str, Value]) -> It
     if has_own_form and head:
         for text in (HARD_JSON.write(dict(arguments)), write_encoded(arguments)):
             yield f'{head.replace(TOOL, name)}\n{{"name": "{name}", "arguments": {text}}}\n{tail}'
+    yield from _write_plainly(name, arguments)
+
+
+def _write_plainly(name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+    """The call in the dialect that stands in where another cannot write it."""
     plain = dialect_index().by_name[FALLBACK_DIALECT]
-    yield from plain.call.body.write(plain.sample, name, arguments)
+    return plain.call.body.write(plain.sample, name, arguments)
 
 
 @lru_cache(maxsize=128)

@@ -99,7 +99,7 @@ class Gateway:
         self.telemetry = telemetry
         self.source = source or Source(time, TokenSource().take)
         self.problems = problems or KnownProblems()
-        self.pool = ConnectionPool()
+        self.pool = ConnectionPool(settings.limits)
         self.capabilities = load_capabilities(settings, self.source.now)
         self.access = make_access(settings, self.source.now, monotonic)
         self.kept: KeptValues | None = None

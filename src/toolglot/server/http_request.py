@@ -175,7 +175,10 @@ class Request:
             return
         length = f"content-length: {len(response.body)}\r\n"
         head = self._head(response.status, response.headers, response.content_type, length)
-        self._connection.transport.write(head if self.method == "HEAD" else head + response.body)
+        if len(response.body) >= offload.LARGE_ANSWER and self.method != "HEAD":
+            self._connection.transport.writelines((head, response.body))  # without a copy
+        else:
+            self._connection.transport.write(head if self.method == "HEAD" else head + response.body)
 
     def begin(self, headers: Mapping[str, str], content_type: str) -> None:
         """Start a streamed response. Its head is sent together with the first chunk if that is written within the same

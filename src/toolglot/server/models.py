@@ -17,6 +17,7 @@ from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseE
 from toolglot.gateway.exchange import Exchange
 from toolglot.server.http_request import Request, Response
 from toolglot.server.upstream.chats import ChatClient
+from toolglot.server.upstream.connection import SMALL_BODY
 from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires
 
@@ -72,7 +73,7 @@ class Models:
             else:
                 headers = self.make_headers(upstream, request.key, request.id)
                 async with self.pool.send("GET", upstream.endpoint("/models"), upstream, headers) as response:
-                    answer = msgspec.json.decode(await response.read())
+                    answer = msgspec.json.decode(await response.read(SMALL_BODY))
                 listed = answer.get("data") if isinstance(answer, dict) else None
         except (ToolglotError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return []

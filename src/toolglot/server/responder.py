@@ -8,6 +8,9 @@ stream. One timer per stream sends heartbeats; a task per stream would cost more
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
 
 from toolglot.config.upstream_errors import KEY_STATUSES, explain_refused_key
 from toolglot.core import offload
@@ -19,7 +22,8 @@ from toolglot.gateway import response_pipeline as answers
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.response_streams import Stream, TranslatedStream, open_stream
 from toolglot.server.http_request import Request, Response
-from toolglot.server.upstream.connection import Consumer, UpstreamResponse
+from toolglot.server.upstream.connection import SMALL_BODY, UpstreamResponse
+from toolglot.wires.sse import BLANK_LINES, NDJSON, EventMeter
 
 REQUEST_ID = "x-request-id"
 FORWARDED_VALUE = re.compile(r"\d{1,12}(?:\.\d{1,6})?|\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", re.ASCII)
@@ -33,7 +37,15 @@ MODEL_TOO_SMALL = (
     "this model is too small for such a request, as agents make them; let the operator start the gateway in front of a"
     " larger one ('toolglot serve --base-url ...')."
 )
+BUSY_SECONDS = 0.1
+"""The least time until the next heartbeat, which waits while a thread converts a part of the answer."""
 STREAM_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+
+
+class StreamConsumer(Protocol):
+    """Consumes a chunk of a streamed body, or what a thread made of it. Returns whether reading should pause."""
+
+    def __call__(self, chunk: bytes, out: bytes | None = None) -> bool: ...
 
 
 class Responder:
@@ -51,6 +63,9 @@ class Responder:
         self.work = watch()
         self.stream: Stream | None = None
         self.tail = b""
+        self.large: list[bytes] = []
+        """Chunks of a large event that are not converted yet."""
+        self.converting = False
         self.last_write = self.loop.time()
         self.timer = self.loop.call_later(heartbeat_seconds, self.heartbeat) if exchange.streamed else None
         if self.recorder.overhead is None:
@@ -60,10 +75,10 @@ class Responder:
         if 300 <= response.status < 400:
             raise UpstreamError(f"The upstream answered with status {response.status}: it may have moved.", step=MOVED)
         if response.status >= 400:
-            return await self.answer_refusal(self.decode_refusal(response, await response.read()))
+            return await self.answer_refusal(self.decode_refusal(response, await response.read(SMALL_BODY)))
         chat = self.exchange.upstream_wire.chat
         if chat is not None and not await response.is_streamed(self.exchange.upstream_wire.stream_type):
-            error = chat.read_error(await response.read())
+            error = chat.read_error(await response.read(SMALL_BODY))
             raise self.redact_error(
                 error or UpstreamResponseError("The upstream sent something else than a stream.", 502)
             )
@@ -167,22 +182,38 @@ class Responder:
             self.begin()
         stream = self.open_stream()
         try:
-            await response.stream_to(self.make_consumer(stream, response), self.request.drain)
+            consume = self.make_consumer(stream, response)
+            await response.stream_to(consume, partial(self.drain, stream, consume))
+            if large := bool(self.large):  # it lacks its end
+                await self.drain(stream, consume)
         except ToolglotError as error:
             self.fail(error)
             return
         if not self.request.response_complete:
-            await self.end_unless_asked_again(self.tail or self.work.run(stream.close))
+            await self.end_unless_asked_again(self.tail or await self.convert(large, stream.close))
         if not response.ended:
             await response.drain_tail()
 
-    def make_consumer(self, stream: Stream, response: UpstreamResponse) -> Consumer:
-        """The callback for each chunk of the upstream's body (hot path)."""
+    def make_consumer(self, stream: Stream, response: UpstreamResponse) -> StreamConsumer:
+        """The callback for each chunk of the upstream's body (hot path). The chunks of a large event are left in
+        ``self.large`` for ``drain``, which calls it again with what became of them."""
         write, count_bytes, now = self.request.write, self.recorder.count_bytes, self.loop.time
         feed = self.work.guard(stream.feed)
+        limit, lines = self.exchange.settings.limits.event_bytes, self.exchange.upstream_wire.stream_type == NDJSON
+        small, delimiters = min(limit, offload.LARGE_ANSWER), (b"\n",) if lines else BLANK_LINES
+        meter: EventMeter | None = None
 
-        def consume(chunk: bytes) -> bool:
-            out = feed(chunk)
+        def consume(chunk: bytes, out: bytes | None = None) -> bool:
+            nonlocal meter
+            if out is None:
+                before = 0 if meter is None else meter.size
+                if before or len(chunk) > small or not chunk.endswith(delimiters):  # which is rare
+                    meter = meter or EventMeter(limit, lines)
+                    complete = meter.add(chunk)
+                    if before + len(chunk) > offload.LARGE_ANSWER:
+                        self.large.append(chunk)
+                        return complete
+                out = feed(chunk)
             if stream.over:
                 self.tail = out + self.work.run(stream.close)
                 if not self.exchange.before_end and not self.exchange.asks_again:
@@ -199,6 +230,22 @@ class Responder:
             return write(out)
 
         return consume
+
+    async def drain(self, stream: Stream, consume: StreamConsumer) -> None:
+        """Convert a large event, and wait until the client can take more."""
+        if self.large:
+            chunk = b"".join(self.large)
+            self.large.clear()
+            consume(b"", await self.convert(True, stream.feed, chunk))
+        await self.request.drain()
+
+    async def convert(self, large: bool, work: Callable[..., bytes], *args: bytes) -> bytes:
+        """Convert a part of the answer, in a thread if it is large. Meanwhile there are no heartbeats."""
+        self.converting = large
+        try:
+            return await offload.run(large, work, *args)
+        finally:
+            self.converting = False
 
     def fail(self, error: ToolglotError) -> None:
         """Send the error within the stream. Raises it if no stream has started, or a retry is possible."""
@@ -269,11 +316,11 @@ class Responder:
     def heartbeat(self) -> None:
         """Send a heartbeat if nothing was written for the heartbeat interval; schedule the next check."""
         quiet = self.loop.time() - self.last_write
-        if quiet >= self.heartbeat_seconds:
+        if quiet >= self.heartbeat_seconds and not self.converting:
             self.last_write = self.loop.time()
             quiet = 0.0
             self.begin()
             sign = self.open_stream().heartbeat()
             if sign and not self.request.is_blocked:
                 self.request.write(sign)
-        self.timer = self.loop.call_later(self.heartbeat_seconds - quiet, self.heartbeat)
+        self.timer = self.loop.call_later(max(BUSY_SECONDS, self.heartbeat_seconds - quiet), self.heartbeat)

@@ -13,6 +13,9 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from toolglot.core.errors import EventSizeError
+
+NDJSON = "application/x-ndjson"
 BLANK = b"\n\n"
 LINE_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 """Characters that JSON allows in strings and some clients treat as line ends."""
@@ -20,6 +23,11 @@ DATA = b"data: "
 NAME = b"event:"
 BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
 BOM = b"\xef\xbb\xbf"
+EDGE = 3
+"""How many bytes of an event delimiter may have come before its last byte."""
+MAX_PIECES = 1 << 16
+"""Pieces in which an event may come."""
+TOO_LARGE = "One event of the upstream's answer is larger than {} bytes, or comes in too many pieces."
 MARK = 6
 """How many bytes on each side of a boundary between events are searched for."""
 _SEPARATOR = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
@@ -89,6 +97,34 @@ class EventStream(Struct, eq=False):
         if self.after_return:
             piece = piece[:-1]
         return join_line_ends(piece)
+
+
+class EventMeter:
+    """Counts the bytes of the event that is not complete yet (``size``). ``lines``: one event per line."""
+
+    def __init__(self, most: int, lines: bool) -> None:
+        self.size = 0
+        self._most = most
+        self._lines = lines
+        self._pieces = 0
+        self._edge = b""
+
+    def add(self, piece: bytes) -> bool:
+        """Count a piece. Returns whether it completes an event. Raises: EventSizeError if an event is too large, or
+        comes in too many pieces, of which each takes memory by itself."""
+        before = self.size - len(self._edge)
+        seen = self._edge + piece
+        if before + len(seen) > self._most or self._pieces >= MAX_PIECES:
+            events, delimiter = split_events(seen, self._lines)
+            sizes = [len(event) + len(delimiter) for event in events]
+            if before + sizes[0] > self._most or max(sizes) > self._most or self._pieces >= MAX_PIECES:
+                raise EventSizeError(TOO_LARGE.format(self._most))
+        end = find_end(seen, self._lines)
+        rest = seen[end:] if end else seen
+        self.size = len(rest) if end else before + len(seen)
+        self._pieces = 1 if end else self._pieces + 1
+        self._edge = rest[-EDGE:]
+        return bool(end)
 
 
 def escape_line_breaks(written: bytes) -> bytes:

@@ -21,6 +21,7 @@ from toolglot.gateway.sessions.chats import LEASE_SECONDS, ChatIndex, ChatPlace,
 from toolglot.gateway.sessions.turns import ChatTurn, estimate_tokens
 from toolglot.server.http_request import Request, Response
 from toolglot.server.responder import Responder
+from toolglot.server.upstream.connection import SMALL_BODY
 from toolglot.server.upstream.pool import ConnectionPool, PendingRequest
 from toolglot.store.interface import Chat
 from toolglot.wires import all_wires
@@ -191,7 +192,7 @@ class ChatClient:
     async def create_chat(self, chat: ChatProtocol, upstream: Upstream, client_key: str, model: str) -> str:
         call = chat.create(model, self.source.now())
         async with self.open(chat, call, upstream, client_key) as received:
-            body = await received.read()
+            body = await received.read(SMALL_BODY)
             if received.status >= 400:
                 raise all_wires()[upstream.wire].decode_error(received.status, body)
         return chat.read_chat_id(body)
@@ -202,13 +203,13 @@ class ChatClient:
         chat = all_wires()[upstream.wire].chat
         assert chat is not None
         async with self.open(chat, chat.list_models, upstream, client_key) as received:
-            return chat.read_models(await received.read())
+            return chat.read_models(await received.read(SMALL_BODY))
 
     async def call(self, chat: ChatProtocol, call: ChatCall, upstream: Upstream, client_key: str = "") -> bool:
         """Send a request for which no client waits. Returns whether the upstream accepted it."""
         try:
             async with asyncio.timeout(BACKGROUND_SECONDS), self.open(chat, call, upstream, client_key) as received:
-                return received.status < 400 and chat.read_error(await received.read()) is None
+                return received.status < 400 and chat.read_error(await received.read(SMALL_BODY)) is None
         except (ToolglotError, TimeoutError) as error:
             LOG.info("%s %s failed: %s", call.method, call.path, getattr(error, "code", "timeout"))
             return False

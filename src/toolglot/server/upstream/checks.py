@@ -181,7 +181,7 @@ class KnownProblems:
 
     async def check(self, settings: Settings, report: Callable[[Finding], None]) -> None:
         """Check all upstreams at once and report what is wrong."""
-        pool = ConnectionPool()
+        pool = ConnectionPool(settings.limits)
 
         async def check(upstream: Upstream) -> None:
             async for finding in check_start(settings, Examined(upstream), pool):

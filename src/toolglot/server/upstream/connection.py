@@ -5,6 +5,9 @@ of one read are then handed on at once: buffered for the next ``read_chunk`` or,
 callback. That wakes no task and touches no timer: the read timeout fires at the earliest moment it could have passed
 and compares with the time of the last input. Every response has its own parser, so that no bytes of one response can
 end up in the next.
+
+Bytes are counted before they are kept: a response that exceeds a limit fails, and its connection is closed. A
+compressed body is decompressed in steps; between two steps reading pauses, and the event loop serves others.
 """
 
 from __future__ import annotations
@@ -20,7 +23,15 @@ from typing import Final, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from toolglot.core.errors import UpstreamEncodingError, UpstreamError, UpstreamTimeoutError
+from toolglot.config.settings import LimitSettings
+from toolglot.core.errors import (
+    AnswerHeadError,
+    AnswerSizeError,
+    CompressionError,
+    UpstreamEncodingError,
+    UpstreamError,
+    UpstreamTimeoutError,
+)
 from toolglot.server.compression import ENCODINGS, Decompressor
 
 READ_AHEAD: Final = 1 << 16
@@ -29,6 +40,15 @@ READ_AHEAD: Final = 1 << 16
 HEAD_LIMIT: Final = 1 << 16
 """Bytes in a row that may contain no body, such as headers; a read beyond this limit fails the response."""
 
+STEP_SIZE: Final = 1 << 17
+"""Bytes that are decompressed before others are served."""
+
+RATIO_FROM: Final = 1 << 20
+"""Bytes of a decompressed body from which on its ratio is limited: short texts may well repeat themselves."""
+
+SMALL_BODY: Final = 4 << 20
+"""Bytes that a body may have which is no answer: an error, a list of models, what a server says about itself."""
+
 TAIL_SECONDS: Final = 0.5
 """Seconds to wait for the end of a response whose last event has been received."""
 
@@ -36,6 +56,9 @@ QUICK_ACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
 """The Linux socket option that acknowledges data at once. The kernel resets it after some segments."""
 READS_PER_QUICK_ACK: Final = 8
 
+TOO_LARGE: Final = "The upstream's answer is larger than {} bytes."
+TOO_COMPRESSED: Final = "The upstream's answer is more than {} times larger than its compressed form."
+HEAD_TOO_LARGE: Final = f"The head of the upstream's response is larger than {HEAD_LIMIT} bytes."
 UNREADABLE: Final = "The upstream sent a response that cannot be parsed."
 UNKNOWN_ENCODING: Final = (
     "The upstream compressed its response with '{}', which was not asked for and cannot be decoded."
@@ -56,11 +79,15 @@ class MissingText:
     """Stands for the text of an error that cannot be decoded: says why, in a form that all wires read."""
 
     is_complete = True
+    has_more = False
 
     def __init__(self, reason: str) -> None:
         self._text = json.dumps({"error": {"message": reason}}).encode()
 
-    def feed(self, body: bytes) -> bytes:
+    def add(self, body: bytes) -> None:
+        """Ignore the body."""
+
+    def take(self, most: int) -> bytes:
         text, self._text = self._text, b""
         return text
 
@@ -84,6 +111,9 @@ class UpstreamResponse:
         self._consume: Consumer | None = None
         self._stopped = False
         self._decompressor: Decompressor | MissingText | None = None
+        self._limits = connection.limits
+        self._most = self._limits.answer_bytes
+        self._size = self._compressed_size = 0
         self._waiter: asyncio.Future[None] | None = None
         self._fields: dict[bytes, bytes] = {}
         self._chunks: list[bytes] = []
@@ -113,7 +143,8 @@ class UpstreamResponse:
             beginning = b"".join(self._buffer).lstrip()
             if beginning.startswith(EVENT_STARTS):
                 return True
-            if self.ended or not any(start.startswith(beginning) for start in EVENT_STARTS):
+            undecided = self._buffer_size <= READ_AHEAD and any(start.startswith(beginning) for start in EVENT_STARTS)
+            if self.ended or not undecided:
                 return declared and not beginning.startswith(b"{")
             await self._wait()
 
@@ -129,15 +160,17 @@ class UpstreamResponse:
         self._buffer_size = 0
         return data
 
-    async def read(self) -> bytes:
-        """The complete body."""
-        chunks: list[bytes] = []
-        await self.stream_to(chunks.append)
-        return b"".join(chunks)
+    async def read(self, most: int = 0) -> bytes:
+        """The complete body. Raises: AnswerSizeError if it has more than ``most`` bytes (0: than an answer may)."""
+        self._most = min(most or self._most, self._most)
+        body = bytearray()  # many small chunks would take more memory by themselves
+        await self.stream_to(body.extend)
+        return bytes(body)
 
     async def stream_to(self, consume: Consumer, drain: Drain | None = None) -> None:
         """Pass each chunk to ``consume`` as soon as it arrives, until the end or ``stop``."""
         self._stopped = False
+        self._check_size()
         while self._buffer and not self._stopped:
             if consume(self._take_buffer()) and drain:
                 await drain()
@@ -159,12 +192,16 @@ class UpstreamResponse:
         """Wait briefly for the end of a response that needs no more reading, so that the connection can be reused."""
         with suppress(UpstreamError, TimeoutError):
             async with asyncio.timeout(TAIL_SECONDS):
-                await self.read()
+                await self.stream_to(lambda _: None)
 
     async def _wait(self) -> None:
         """Wait for the head, a chunk or the end; during ``stream_to``, for the end or back-pressure."""
         if self._error is not None:
             raise self._error
+        if self._decompressor is not None and self._decompressor.has_more:
+            await asyncio.sleep(0)
+            self._decompress(b"")
+            return
         if self._connection.paused:
             self._connection.resume()
         self._waiter = self._connection.loop.create_future()
@@ -193,24 +230,61 @@ class UpstreamResponse:
             self._bytes_without_body = 0
             body = b"".join(chunks)
             chunks.clear()
-            try:
-                if self._decompressor is not None:
-                    body = self._decompressor.feed(body)
-                full = body and (self._consume or self._store)(body)
-            except Exception as error:
-                full = False
-                self.fail(UpstreamError(UNREADABLE) if isinstance(error, zlib.error) else error)
-            if full:
-                self._connection.pause()
-                self._wake()
+            if self._decompressor is None:
+                self._hand_on(body)
+            else:
+                self._decompress(body)
         else:
             self._bytes_without_body += len(data)
         if self._complete:
             self._end()
-        elif not valid or self._bytes_without_body > HEAD_LIMIT:
+        elif self._bytes_without_body > HEAD_LIMIT:
+            self.fail(AnswerHeadError(HEAD_TOO_LARGE))
+        elif not valid:
             self.fail(UpstreamEncodingError(self._fault) if self._fault else UpstreamError(UNREADABLE))
         elif self._consume is None:
             self._wake()
+
+    def _hand_on(self, body: bytes) -> None:
+        """Hand on bytes of the body, if they are within the limits (hot path)."""
+        self._size += len(body)
+        try:
+            if self._size > self._most:
+                self._check_size()
+            if body and (self._consume or self._store)(body):
+                self._connection.pause()
+                self._wake()
+        except Exception as error:
+            self.fail(error)
+
+    def _check_size(self) -> None:
+        """Raise AnswerSizeError if the body has more bytes than it may, or says so in advance."""
+        given = self._fields.get(b"content-length", b"0")
+        announced = 0 if self._bodiless or self._decompressor is not None or not given.isdigit() else int(given)
+        if max(self._size, announced) > self._most:
+            raise AnswerSizeError(TOO_LARGE.format(self._most))
+
+    def _decompress(self, compressed: bytes) -> None:
+        """Decompress a step of what has come, and hand it on. Reading pauses while there is more."""
+        decompressor = self._decompressor
+        assert decompressor is not None
+        self._compressed_size += len(compressed)
+        decompressor.add(compressed)
+        try:
+            body = decompressor.take(min(STEP_SIZE, self._most + 1 - self._size))
+        except zlib.error:
+            self.fail(UpstreamError(UNREADABLE))
+            return
+        ratio, size = self._limits.compression_ratio, self._size + len(body)
+        if size > max(RATIO_FROM, ratio * self._compressed_size):
+            self.fail(CompressionError(TOO_COMPRESSED.format(ratio)))
+            return
+        self._hand_on(body)
+        if decompressor.has_more and self._error is None:
+            self._connection.pause()
+            self._wake()
+        elif not compressed and self._complete:
+            self._end()
 
     def _store(self, chunk: bytes) -> bool:
         """Buffer a chunk until it is read. Returns whether the buffer is full."""
@@ -219,6 +293,9 @@ class UpstreamResponse:
         return self._buffer_size > READ_AHEAD
 
     def _end(self) -> None:
+        if self._decompressor is not None and self._decompressor.has_more and self._error is None:
+            self._complete = True  # the rest is decompressed first
+            return
         if self._error is None and self._decompressor is not None and not self._decompressor.is_complete:
             self.fail(UpstreamError(UNREADABLE))
         self.ended = self._error is None
@@ -295,13 +372,14 @@ class UpstreamConnection(asyncio.Protocol):
 
     __slots__ = (
         *("_last_input", "_reads_left", "_response", "_socket", "timeout", "_timer", "_transport"),
-        *("idle_since", "loop", "paused"),
+        *("idle_since", "limits", "loop", "paused"),
     )
 
     _transport: asyncio.Transport
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, limits: LimitSettings) -> None:
         self.loop = loop
+        self.limits = limits
         self._response: UpstreamResponse | None = None
         self._timer: asyncio.TimerHandle | None = None
         self.timeout = 0.0

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from toolglot.config import Upstream
 from toolglot.core.errors import ToolglotError
+from toolglot.server.upstream.connection import SMALL_BODY
 from toolglot.server.upstream.discovery import default_headers
 from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires
@@ -122,7 +123,7 @@ async def _send(
     pool: ConnectionPool, upstream: Upstream, method: str, url: str, body: bytes | None = None
 ) -> tuple[int, bytes]:
     async with pool.send(method, url, upstream, default_headers(upstream), body) as response:
-        return response.status, await response.read()
+        return response.status, await response.read(SMALL_BODY)
 
 
 def _decode(body: bytes) -> Any:

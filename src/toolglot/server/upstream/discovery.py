@@ -14,6 +14,7 @@ from toolglot.gateway.capabilities.learned import LearnedFailures, find_folder
 from toolglot.gateway.capabilities.profiles import Query, load_profiles
 from toolglot.gateway.routing import Capabilities
 from toolglot.gateway.sessions.ttl_store import TtlStore
+from toolglot.server.upstream.connection import SMALL_BODY
 from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires
 
@@ -80,5 +81,5 @@ class Discovery:
         """The body of the response to a query; empty for an error status, None without a response."""
         with suppress(ToolglotError):
             async with self.pool.send(query.method, query.url, upstream, headers, query.body) as response:
-                return await response.read() if response.status == 200 else b""
+                return await response.read(SMALL_BODY) if response.status == 200 else b""
         return None

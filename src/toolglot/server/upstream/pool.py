@@ -13,12 +13,13 @@ import ssl
 from base64 import b64encode
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from socket import gaierror
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from toolglot.config import Upstream
+from toolglot.config.settings import LimitSettings
 from toolglot.core import offload
 from toolglot.core.errors import UnreachableError, UpstreamError, UpstreamTimeoutError
 from toolglot.server.upstream.connection import UpstreamConnection, UpstreamResponse
@@ -27,6 +28,7 @@ KEEP_ALIVE: Final = 4.0
 """Seconds to keep an idle connection: shorter than in common servers, so that none is reused while it is closing."""
 
 LARGE_BODY: Final = 1 << 16
+DEFAULT_LIMITS: Final = LimitSettings()
 
 PORTS: Final = {"http": 80, "https": 443}
 ADDRESS: Final = "correct its base_url: it begins with http:// or https://, and names a host."
@@ -92,15 +94,19 @@ def encode_request(start: str, headers: Mapping[str, str], body: bytes | None) -
 
 
 class ConnectionPool:
-    """The connections to all upstreams."""
+    """The connections to all upstreams; ``limits`` are those of what they send."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: LimitSettings = DEFAULT_LIMITS) -> None:
+        self.limits = limits
         self._idle: dict[Origin, list[UpstreamConnection]] = {}
         self._sweep_timer: asyncio.TimerHandle | None = None
+        self._tls: ssl.SSLContext | None = None
 
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        return ssl.create_default_context()
+    async def _make_tls(self) -> ssl.SSLContext:
+        """The TLS settings of all connections. The certificates of the system are read once, which takes a while."""
+        if self._tls is None:
+            self._tls = await offload.run(True, ssl.create_default_context)
+        return self._tls
 
     def send(
         self, method: str, url: str, upstream: Upstream, headers: Mapping[str, str], body: bytes | None = None
@@ -135,12 +141,12 @@ class ConnectionPool:
     async def _connect(self, origin: Origin, upstream: Upstream) -> UpstreamConnection:
         scheme, host, port = origin
         loop = asyncio.get_running_loop()
-        # the first time, the certificates of the system are read, which takes as long as many chunks
-        tls = await offload.run(True, getattr, self, "_tls") if scheme == "https" else None
+        make = partial(UpstreamConnection, loop, self.limits)
+        tls = await self._make_tls() if scheme == "https" else None
         name = f"Upstream {upstream.name!r} at {upstream.address}"
         try:
             async with asyncio.timeout(upstream.connect_timeout):
-                return (await loop.create_connection(partial(UpstreamConnection, loop), host, port, ssl=tls))[1]
+                return (await loop.create_connection(make, host, port, ssl=tls))[1]
         except TimeoutError:
             problem = f"did not accept a connection within {upstream.connect_timeout:g} s"
             raise UpstreamTimeoutError(f"{name} {problem}.") from None
