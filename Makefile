@@ -22,7 +22,7 @@ EXAMPLES := $(VENV)/examples/.installed
 # Python may write compiled modules, also where the environment says that it may not: the tests start some hundred processes
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run help test test-clients test-examples test-faults test-browser test-dist dist sbom lint docs bench-reader bench-reading bench-gateway bench-stalls bench-bounds bench-start bench-kept bench-store bench-instructions bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-examples test-faults test-browser test-dist fuzz-reader dist sbom lint docs bench-reader bench-reading bench-gateway bench-stalls bench-bounds bench-start bench-kept bench-store bench-instructions bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
 # MODEL=qwen2.5-coder-1.5b runs another model, MODEL=FILE.gguf any in that format
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured; MODEL=...
@@ -54,6 +54,10 @@ test-examples: $(TEST) $(PACKAGES) $(EXAMPLES)  ## the examples and the printed 
 # the other names in tests/faults/scale.py try more. --dist worksteal: the long ones are not left for the end
 test-faults: $(TEST)  ## faults, bursts, signals, a soak
 	$(BIN)/pytest -n 2 --dist worksteal --show-capture=no tests/faults
+
+# ROUNDS=1000000 SEED=1 tries more; prints the slowest texts
+fuzz-reader: $(TEST)  ## mixed, cut and repeated marks of all dialects; ROUNDS=20000 SEED=0
+	$(BIN)/python tests/support/fuzz_reader.py $(or $(ROUNDS),20000) $(or $(SEED),0)
 
 # The console, and pages of other sites, in a real browser against a gateway on the same machine; needs Debian's chromium or one of that name
 test-browser: $(TEST)  ## the console and other web pages in a real browser (chromium)

@@ -166,6 +166,10 @@ def mangle(random: Random, number: int) -> str:
 
 def _glue(random: Random) -> str:
     kind = random.random()
+    if kind < 0.02:
+        return random.choice((" ", "\n", " \n", "\\", '"', "<", "[", "{", "-", "`", "a", "1")) * random.choice(
+            (60, 400, 3000)
+        )
     if kind < 0.3:
         return random.choice(("", " ", "\n"))
     if kind < 0.6:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from re import _constants as sre  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _constants as sre
+from re import _parser as parser
 from typing import Any
 
 MISFIT = "\x00"
@@ -67,7 +67,7 @@ def _spell_node(node: tuple[Any, Any]) -> str:
     if kind is sre.IN:
         return _spell_set(value)
     if kind in REPEATS:
-        return spell(value[2]) * max(1, min(value[0], 8))
+        return spell(value[2]) * int(max(1, min(value[0], 8)))
     if kind is sre.BRANCH:
         return spell(value[1][0])
     if kind in (sre.SUBPATTERN, sre.ATOMIC_GROUP):

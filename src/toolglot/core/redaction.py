@@ -51,7 +51,7 @@ whole pattern."""
 _OTHER_PREFIXES = ("AIza", "AKIA", "eyJ")
 
 
-HIDING_ESCAPE: Final = re.compile(r"\\+(?:u00(?P<code>[2-7][0-9A-Fa-f])|(?P<slash>/))")
+HIDING_ESCAPE: Final = re.compile(r"(?<!\\)\\++(?:u00(?P<code>[2-7][0-9A-Fa-f])|(?P<slash>/))")
 """An escape for a character that needs none in JSON, or in JSON within a text of JSON; a secret may be written so."""
 
 _CODE: Final = re.compile(r"[A-Za-z0-9][\w.:/ -]{0,63}", re.ASCII)

@@ -184,15 +184,14 @@ def write_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[
     return "\n".join(texts)
 
 
-_LIST = re.compile(r"(\s*\[?\s*)(.*?)(\s*\]?\s*)\Z", re.DOTALL)
-
-
 def _share_wrapper(spec: Dialect, texts: Sequence[str]) -> str:
     """Put the calls into the wrapper of the first one. The caller verifies that the result reads back."""
     head, tail = _find_wrapper(spec.name)
     inner = [text.removeprefix(head).removesuffix(tail) for text in texts]
-    parts = [found.groups() for found in map(_LIST.match, inner) if found is not None]
-    return head + parts[0][0] + (spec.between or "").join(call for _, call, _ in parts) + parts[0][2] + tail
+    calls = [text.strip().removeprefix("[").removesuffix("]").strip() for text in inner]
+    start = inner[0].find(calls[0])
+    opening, closing = inner[0][:start], inner[0][start + len(calls[0]) :]
+    return head + opening + (spec.between or "").join(calls) + closing + tail
 
 
 @lru_cache(maxsize=64)

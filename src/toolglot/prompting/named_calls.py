@@ -19,7 +19,7 @@ _NAME: Final = r"[\w.\-/:\\]+"
 _SEGMENT: Final = re.compile(r"\w{1,64}[.:]")
 _MOST_SEGMENTS: Final = 4
 _WRITTEN: Final = re.compile(_NAME)
-_ESCAPED: Final = re.compile(r"\\+(?=_)")
+_ESCAPED: Final = re.compile(r"(?<!\\)\\++(?=_)")
 _OPENED: Final = re.compile(r"\{(?=\s*[\"'}])")
 _BLANKS: Final = " \t\r"
 NAME_LINE: Final = "{name}\n{before_quoted}"

@@ -35,7 +35,7 @@ _CALL_LINE = re.compile(
 )
 """The beginning of a line of a call."""
 _FENCE = re.compile(r"^[ \t]{0,3}```", re.MULTILINE)
-_JSON_FENCE = re.compile(r"[ \t]{0,3}```[ \t]*(?:json\w*|tool\w*)?[ \t]*\n", re.IGNORECASE)
+_JSON_FENCE = re.compile(r"[ \t]{0,3}```[ \t]*+(?:json\w*+|tool\w*+)?[ \t]*+\n", re.IGNORECASE)
 _NAME_KEY = r'"(?:name|tool|tool_?name|function|function_?name|action|recipient_name{})"\s*:\s*"'
 _FENCED_HEADER = re.compile(_NAME_KEY.format("") + r'[^"\n]{0,80}\Z', re.IGNORECASE)
 _HEADER = re.compile(

@@ -37,7 +37,7 @@ _LOOKED_AT = 1 << 20
 _DEEP = 100
 _TOKEN = re.compile(rb'(?s)"(?P<key>(?:[^"\\]|\\.)*)"(?=\s*:)|"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _BYTE = re.compile(r"\(byte (\d+)\)")
-_PATH = re.compile(r" - at `.*`$")
+_PATH = re.compile(r" - at `[^`]*+`$")
 _OPEN = ("", "-", ".", "e", "e-", "e+")
 """Unparsed rest of truncated JSON: nothing, or part of a number."""
 

@@ -12,11 +12,11 @@ from toolglot.dialects.codecs.object_members import ENVELOPES
 from toolglot.dialects.partial_call import PartialCall
 from toolglot.dialects.patterns import Match
 
-_ATTRIBUTE = re.compile(r"""([\w.\-:$]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>{}]++))(?=\s|\Z)""")
-_PAIRS = re.compile(rf"""(?:\s*{_ATTRIBUTE.pattern})++\s*""")
+_ATTRIBUTE = re.compile(r"""(?<![\w.\-:$])([\w.\-:$]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s"'<>{}]++))(?=\s|\Z)""")
+_PAIRS = re.compile(rf"""(?:\s*+{_ATTRIBUTE.pattern})++\s*+""")
 """Nothing but attributes: a quote inside a value leaves a remainder, and then the ends of the values are unknown."""
 
-_ASSIGNED = re.compile(r"([\w.\-:$]++)\s*=")
+_ASSIGNED = re.compile(r"(?<![\w.\-:$])([\w.\-:$]++)\s*+=")
 
 _ABOUT_THE_CALL = frozenset(("id", "call_id", "tool_call_id", "index", "type", "string", "status", "xmlns"))
 """Attributes that describe the call and are no arguments."""

@@ -17,7 +17,7 @@ _OPERATION = r"\s*(?:[-+*/%@|&^<>=!]{1,2}|\b(?:or|and|if|else|in|is|not in|is no
 _CODE = re.compile(rf"(?![\d:./-]+\Z){_OPERAND}(?:{_OPERATION}{_OPERAND})*\Z|lambda\b|.*(?:(?<!\w)'|'(?!\w)|[:=]=)")
 """Unquoted values that are Python code: names, operators, strings among them."""
 _ODD_QUOTES = {"“": "”", "‘": "’", "`": "`", "«": "»", "„": "“"}
-_TRAILING_COMMENT = re.compile(r"\s*(?:(?://|#)[^\n]*|/\*[^*]*\*/)\s*\Z")
+_TRAILING_COMMENT = re.compile(r"(?<!\s)\s*+(?:(?://|#)[^\n]{0,500}+|/\*[^*]{0,500}+\*/)\s*+\Z")
 
 
 def parse_bare(text: str, literals: Literals) -> Parsed:

@@ -11,7 +11,7 @@ from toolglot.dialects.codecs.attributes import decode_entities
 
 _PREFIX = re.compile(r"\]<\]\w+\[>\[")
 """What some dialects write before each tag."""
-_ATTRIBUTE = re.compile(r"""\s+([\w:.\-]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
+_ATTRIBUTE = re.compile(r"""(?<!\s)\s++([\w:.\-]++)\s*+=\s*+(?:"([^"<]*)"|'([^'<]*)')""")
 _TAG = r"""<([\w:.\-]+)((?:\s+[\w:.\-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(/?)>"""
 _OPEN = re.compile(rf"\s*{_TAG}")
 _PREFIXED_OPEN = re.compile(rf"\s*{_PREFIX.pattern}{_TAG}")

@@ -32,7 +32,7 @@ _CODE = "□"
 """Replaces code and quoted text. It is a symbol, so it ends no word."""
 
 _FENCE = re.compile(r"^[ \t>]*(?:```+|~~~+)[ \t]*(\S*)", re.MULTILINE)
-_OPEN_FENCE = re.compile(r"\n[ \t]*(?:```+|~~~+)[ \t]*\w*\s*\Z")
+_OPEN_FENCE = re.compile(r"\n[ \t]*+(?:```++|~~~++)[ \t]*+\w*+\s*+\Z")
 _INDENTED = re.compile(r"\n[ \t]*\n(?: {4}|\t)[^\n]*\Z")
 _LIST_MARK = re.compile(r"\n[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]*\Z")
 _ITEM = re.compile(r"[ \t]*(?:[-+•‣▪>|]|\*[ \t]|\*{0,2}\(?\d{1,2}[.)]|\[[ xX]\])")

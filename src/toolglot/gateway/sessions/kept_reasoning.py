@@ -36,7 +36,7 @@ from toolglot.gateway.sessions.kept_values import KeptReasoning, Thoughts
 from toolglot.gateway.sessions.ttl_store import Key, OwnedStore, digest
 
 MAX_CHARS: Final = 1 << 19
-RANDOM_ID: Final = re.compile(r"(?=[0-9]*[A-Za-z])(?=[A-Za-z]*[0-9])[0-9A-Za-z]{8,}\Z")
+RANDOM_ID: Final = re.compile(r"(?<![0-9A-Za-z])(?=[0-9]*+[A-Za-z])(?=[A-Za-z]*+[0-9])[0-9A-Za-z]{8,}+\Z")
 """The end of an id that only one call can have. Some models number the calls of each conversation instead."""
 """Reasoning of a step that is longer is not kept."""
 

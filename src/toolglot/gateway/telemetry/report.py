@@ -209,7 +209,7 @@ def _add(tally: Tally, transformation: str, record: CountedRecord) -> None:
 # -- from metrics ------------------------------------------------------------------------------------------------------
 
 _SAMPLE = re.compile(r"(?P<name>toolglot_\w+)\{(?P<labels>.*)\} (?P<value>[^ ]+)")
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_LABEL = re.compile(r'(?<!\w)(\w++)="((?:[^"\\]|\\.)*)"')
 COUNTED: Final = {
     "toolglot_attempts_total": ("outcomes", "outcome"),
     "toolglot_complaints_total": ("complaints", "complaint"),
