@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 from support.fuzz_reader import loop_marks
 from support.pattern_attacks import MISFIT, find_attacks
@@ -52,7 +53,8 @@ def list_modules() -> Iterator[str]:
 def find_patterns() -> tuple[dict[str, re.Pattern[str]], set[str]]:
     """All expressions, and those of them that search: named ones by their use, others always only match."""
     compiled: dict[str, re.Pattern[str]] = {}
-    compile_one = re._compiler.compile
+    compiler: Any = importlib.import_module("re._compiler")
+    compile_one = compiler.compile
 
     def compile_and_note(pattern: str, flags: int = 0) -> re.Pattern[str]:
         made: re.Pattern[str] = compile_one(pattern, flags)
@@ -60,7 +62,7 @@ def find_patterns() -> tuple[dict[str, re.Pattern[str]], set[str]]:
             compiled[made.pattern] = made
         return made
 
-    re._compiler.compile = compile_and_note
+    compiler.compile = compile_and_note
     named: dict[str, re.Pattern[str]] = {}
     searching: set[str] = set()
     modules = {name: importlib.import_module(name) for name in list_modules()}

@@ -40,6 +40,11 @@ from toolglot.reading.plugins import known_dialects
 ALARM_SECONDS = 20
 """Seconds that one text may take; the slowest takes some milliseconds."""
 
+SLOW = 3e-5
+"""Seconds for each character from which on a text is measured again."""
+SHORT = 20
+"""Characters: what a shorter text costs is not what its characters cost."""
+
 SLOT_TEXTS: dict[str, tuple[str, ...]] = {
     **{slot: ("save_note", "list_sensors", "nothing_like_it") for slot in SLOTS if slot.startswith("name")},
     "recipient": (" functions.save_note", " save_note"),
@@ -258,7 +263,10 @@ def loop_marks(rounds: int, seed: int) -> Iterator[tuple[float, float, str]]:
         text = mangle(random, number + seed * 7919)
         with _reported(number, seed, text), alarm():
             taken, steps = check_progress(text, number)
-        yield taken / len(text), steps / len(text), text
+            if taken > SLOW * len(text):  # perhaps something was compiled for the first time
+                taken = min(check_progress(text, number)[0] for _ in range(3))
+        size = max(len(text), SHORT)
+        yield taken / size, steps / size, text
 
 
 @contextmanager

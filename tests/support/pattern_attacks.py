@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from re import _constants as sre
-from re import _parser as parser
+from importlib import import_module
 from typing import Any
+
+sre: Any = import_module("re._constants")
+parser: Any = import_module("re._parser")
 
 MISFIT = "\x00"
 REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
