@@ -114,7 +114,7 @@ def alarm(seconds: int = ALARM_SECONDS) -> Iterator[None]:
 # -- texts ---------------------------------------------------------------------------------------------------------------------
 
 
-def _templates(dialect: Dialect) -> Iterator[str]:
+def list_templates(dialect: Dialect) -> Iterator[str]:
     """The templates of all marks of a dialect."""
     for wrap in dialect.wrap:
         yield from (*wrap.open, *wrap.close)
@@ -144,7 +144,7 @@ def marks() -> tuple[tuple[str, ...], ...]:
     """The marks of each dialect, and the samples of calls in it."""
     found = []
     for dialect in known_dialects():
-        filled = dict.fromkeys(_fill(template, choice) for template in _templates(dialect) for choice in range(3))
+        filled = dict.fromkeys(_fill(template, choice) for template in list_templates(dialect) for choice in range(3))
         call = toolglot.write("save_note", {"path": "src/a.py", "body": "x = [1]\n</y>"}, dialect.name)
         found.append((*filter(str.strip, filled), dialect.sample, call))
     return tuple(found)

@@ -181,7 +181,7 @@ def quoted_headers(closer: Mark) -> tuple[Mark, ...]:
 
 
 BORROWED = (
-    ('<{ns}parameter name={q}{key}{q} value="', ('" {attributes}/>', '" />', '">')),
+    ('<{ns}parameter name={q}{key}{q} value="', ('"{attributes}/>', '" />', '">')),
     ("<{ns}parameter name={q}{key}{q}{attributes}>", ("</ {ns}parameter{eqkey} >",)),
     ("<{ns}parameter = {q}{key}{q} >", ("</ {ns}parameter{eqkey} >",)),
     ("<{ns}param name={q}{key}{q}{attributes}>", ("</ {ns}param >",)),

@@ -20,7 +20,7 @@ INVOKE = CallSyntax(
     TaggedParameters(
         (
             Parameter("<{ns}parameter name={q}{key}{q} type={q}{type}{q}>", ("</{ns}parameter>",)),
-            Parameter('<{ns}parameter name={q}{key}{q} value="', ('" {attributes}/>', '" />', '">'), decode=unescape),
+            Parameter('<{ns}parameter name={q}{key}{q} value="', ('"{attributes}/>', '" />', '">'), decode=unescape),
             Parameter("<{ns}parameter name={q}{key}{q}{attributes}>", ("</{ns}parameter{eqkey}>",)),
             Parameter("<{key}>", ("</{key}>",)),
         )
@@ -29,11 +29,11 @@ INVOKE = CallSyntax(
 )
 
 
-def call_dsml(sign: str, repair: str = "", end: str = ">", word: str = "DSML") -> CallSyntax:
+def call_dsml(sign: str, repair: str = "", end: str = " {slash}>", word: str = "DSML") -> CallSyntax:
     """Build a call syntax whose tags carry this prefix; ``end`` allows for a missing bracket of the header."""
     closers = (f"</{sign}parameter>", f"<{{bar}}/{word}{{bar}}parameter>", "</parameter>")
     return CallSyntax(
-        (f"<{sign}invoke name={{q}}{{name}}{{q}} {{slash}}{end}",),
+        (f"<{sign}invoke name={{q}}{{name}}{{q}}{end}",),
         TaggedParameters(
             (
                 Parameter(f"<{sign}parameter name={{q}}{{key}}{{q}} string={{q}}{{type}}{{q}}>", closers),
@@ -57,7 +57,7 @@ DSML = call_dsml(SIGN)
 GCML_SIGN = "{bar}GCML{bar} "
 DAMAGED_DSML = (
     call_dsml(SPACED_SIGN, "damaged_header"),
-    call_dsml(SIGN, "damaged_header", "\n{before_dsml}"),
+    call_dsml(SIGN, "damaged_header", "{slash}\n{before_dsml}"),
 )
 
 PARAMS = TaggedParameters(
