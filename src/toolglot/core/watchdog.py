@@ -26,8 +26,8 @@ from typing import Final, ParamSpec, TypeVar
 from toolglot.core.errors import StuckError
 
 TICK_SECONDS: Final = 0.4
-LOOP_TICKS: Final = 2
-"""Ticks that a piece of work on the event loop may take: 0.8 to 1.2 seconds."""
+LOOP_TICKS: Final = 3
+"""Ticks that a piece of work on the event loop may take: 1.2 to 1.6 seconds."""
 THREAD_TICKS: Final = 150
 """Ticks that a piece of work in a thread of its own may take: a minute."""
 
