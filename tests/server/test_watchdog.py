@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from support.gateway import ASK, gateway, run
 from toolglot.core import offload, watchdog
 from toolglot.core.errors import StuckError
 from toolglot.core.events import Event
+from toolglot.dialects import scanner
 from toolglot.reading.reader import Reader
 
 MESSAGES = {"model": "sim", "max_tokens": 99, "messages": ASK["messages"]} | {
@@ -122,3 +124,23 @@ def test_work_within_work_is_one_piece(quick: None) -> None:
         section.run(section.run, spin)
     assert section.number % 2 == 0
     assert section.run(lambda: 1) == 1
+
+
+def test_a_reader_without_progress_leaves_a_note_and_a_near_miss(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answer arrives as text."""
+
+    async def check() -> None:
+        async with gateway(dialect="hermes") as gate:
+            assert (await gate.ask()).message["tool_calls"]
+            monkeypatch.setattr(scanner, "FIRST_STEPS", 0)
+            monkeypatch.setattr(scanner, "STEPS_PER_CHARACTER", 0)
+            with caplog.at_level("INFO"):
+                answer = await gate.ask()
+            assert "<tool_call>" in answer.message["content"] and not answer.message.get("tool_calls")
+            metrics = (await gate.get("/metrics")).body.decode()
+            assert re.search(r"toolglot_[a-z_]*\{[^}]*near_miss[^}]*\} 1", metrics)
+            assert "made no progress" in caplog.text
+
+    run(check)

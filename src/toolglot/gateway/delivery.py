@@ -459,6 +459,8 @@ class Delivery:
         for dialect in reader.missed:
             self.recorder.note_near_miss(dialect)
         self.has_near_miss = bool(reader.missed)
+        if reader.is_stuck:
+            self.recorder.notes.append("the reader made no progress: the rest of the answer is text; please report it")
         if self.plan.only_last and has_text_after_call(self.deferred or ()):
             self.reader = reader
             self.revert_to_text(out)
