@@ -25,6 +25,7 @@ from toolglot.core.provenance import find_quotations, list_quotable
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.core.schema.validation import find_argument_defects
 from toolglot.gateway.mounting import Mount
+from toolglot.gateway.recovery.narrated_stops import announces_action
 from toolglot.gateway.storage import make_store
 from toolglot.gateway.telemetry.log import Telemetry, gather_lines, log_to
 from toolglot.gateway.telemetry.record_writer import RecordWriter
@@ -154,6 +155,7 @@ def warm_up(settings: Settings) -> None:
     """Fill the caches that the first requests would wait for. Does nothing if a parent process has done it."""
     for dialect in list_dialects(settings):
         warm_dialect(dialect)
+    announces_action("Let me see.")  # English; other languages are loaded for the first answer in them
 
 
 def list_dialects(settings: Settings) -> list[str]:
