@@ -68,7 +68,7 @@ _ADDED = re.compile(
 )
 """What clients add to a message, and code."""
 _TECHNICAL = re.compile(
-    rf"{_CODE}|\w[/\\]|[/\\]\w|\w_\w|\w\(\)|\w\.[a-z]\w|--\w|\d\.\d|(?<![^\W\d_])(?:api|app|back(?:end|up)|branch|bug|build|ci"
+    rf"{_CODE}|\w[/\\]|[/\\]\w|\w_\w|\w\(\)|\w\.[a-z]\w|--\w|\d\.\d|\w-\d|(?<![^\W\d_])(?:api|app|back(?:end|up)|branch|bug|build|ci"
     r"|commit|config|container|cpu|cron|css|csv|database|deploy|docker|endpoint|err|error|fail|file|folder|git|html|http|job"
     r"|json|log|login|merge|nginx|npm|pdf|pod|port|pr|readme|redis|repo|script|serv|sql|ssh|staging|tag|test|todo|url"
     r"|version|web|yaml|[ck]od\w{0,3})(?:e?s|ed|er|ing?)?(?![^\W\d_])"
@@ -133,7 +133,7 @@ def _announces(language: Language, sentences: list[str]) -> bool | None:
     label = _LABEL.match(sentence, 0, start)
     if (label is not None and language.skip_leads(label[0]) == 0) or _EXPLAINED.search(sentence, start) is not None:
         return False
-    if len(sentences) > 1 and all(_find_action(language, each, False) is not None for each in sentences[-2:]):
+    if len(sentences) > 1 and all(_find_action(language, each, False) not in (None, -1) for each in sentences[-2:]):
         return False  # three announcements in a row are a plan
     return not sentences or not _asks_user(language, sentences[-1])
 
@@ -159,13 +159,15 @@ def _find_action(language: Language, sentence: str, goes_on: bool) -> int | None
 
 
 def _find_present(language: Language, sentence: str, starts: list[int], goes_on: bool) -> int | None:
-    """Where a clause begins with a verb in the first person, or with a gerund if the sentence goes on."""
-    goes_on = goes_on or language.now.search(sentence) is not None
+    """Where a clause begins with a verb in the first person or, if the sentence goes on, a gerund; -1 if excluded."""
+    goes_on, refused = goes_on or language.now.search(sentence) is not None, False
     for place in [*starts, *(language.skip_leads(sentence, start) for start in starts)]:
-        found = language.doing.match(sentence, place) or (goes_on and language.gerunds.match(sentence, place))
+        found = language.doing.match(sentence, place)
+        found = language.gerunds.match(sentence, place) if found is None and goes_on else found
         if found and not language.says.match(sentence, place) and not language.excluded.search(found[0]):
             return place
-    return None
+        refused = refused or found is not None
+    return -1 if refused else None
 
 
 def _asks_user(language: Language, sentence: str) -> bool:

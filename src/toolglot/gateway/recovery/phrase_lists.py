@@ -74,9 +74,7 @@ class Language:
                 return rf"{signs}|\s(?={self._join('joins')}[, ])" if "joins" in self.lists else signs
             case "leads":
                 return rf" ?(?:{self._join('leads')}[,:，：、]? ?)*+"
-            case "doing" | "gerunds" if "acts" in self.lists:  # without this list they are whole words
-                if name not in self.lists:
-                    return "(?!)"
+            case "doing" | "gerunds" if "acts" in self.lists and name in self.lists:  # endings of verbs
                 subject = rf"(?:{self._list('subject')})\s?" if name == "doing" else ""
                 return rf"{subject}(?:{self._list('acts')})(?:{self._list(name)})(?!{self.letter})"
             case "ends" | "plain_ends" | "now":
