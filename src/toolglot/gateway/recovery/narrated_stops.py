@@ -23,8 +23,6 @@ TAIL_SIZE = 600
 """How many characters at the end of an answer can hold an announcement."""
 REQUEST_SIZE = 2000
 """How many characters at the beginning and at the end of a user's message can hold a request."""
-_SHORT = 4
-"""A clause of no more characters asks for nothing by itself in languages without spaces, like one word in others."""
 _CODE = "□"
 """Replaces code and quoted text. It is a symbol, so it ends no word."""
 
@@ -52,13 +50,11 @@ _LABEL = re.compile(r"[^:：]*(?::\s|：)\s*")
 """Words before a colon, as a label, a title or a name in a dialogue."""
 _QUESTION = re.compile(r"[?？؟]")
 _GOES_ON = re.compile(r"…|\.\.\.|[:：]")
-"""Marks after a sentence that goes on."""
 _ASCII_MARK = re.compile(r"(?<=[\u3040-\u30ff\u4e00-\u9fff])[,;:!?]")
 """ASCII punctuation after Chinese and Japanese characters. The wide form of each mark is 0xFEE0 further."""
 _HEADS = re.compile(r"[^\n.!?。]{0,40}[:：,]\s|[ \t]*\n")
-"""What follows the words of a heading."""
 _INTRODUCES = re.compile(r"[^\n:：]{0,40}[:：]\s*[^\s:：]")
-"""What follows words that introduce a text for others."""
+"""What follows the words of a heading, and words that introduce a text for others."""
 _LETTER = re.compile(r",[ \t]*\n[^\n]*\Z")
 """A last line that goes on after a comma, as in a letter or a poem."""
 _ADDED = re.compile(
@@ -130,12 +126,17 @@ def _announces(language: Language, sentences: list[str]) -> bool | None:
     before = (language.before, language.asks)
     if start < 0 or language.never.search(sentence) or any(words.search(sentence, 0, start) for words in before):
         return False
-    label = _LABEL.match(sentence, 0, start)
-    if (label is not None and language.skip_leads(label[0]) == 0) or _EXPLAINED.search(sentence, start) is not None:
+    if _has_colon(language, sentence, start):
         return False
     if len(sentences) > 1 and all(_find_action(language, each, False) not in (None, -1) for each in sentences[-2:]):
         return False  # three announcements in a row are a plan
     return not sentences or not _asks_user(language, sentences[-1])
+
+
+def _has_colon(language: Language, sentence: str, start: int) -> bool:
+    """Whether a label stands before an announcement or an explanation after it."""
+    label = _LABEL.match(sentence, 0, start)
+    return _EXPLAINED.search(sentence, start) is not None or (label is not None and not language.skip_leads(label[0]))
 
 
 def _find_action(language: Language, sentence: str, goes_on: bool) -> int | None:
@@ -195,15 +196,15 @@ def _requests(languages: list[Language], sentence: str) -> bool:
 def _finds_request(language: Language, words: str, doubtful: bool) -> bool | None:
     """Whether a clause asks for something to be done; False if the sentence asks for words only. A doubtful sentence, a
     question or a statement, must be polite or be about the user's own files or system."""
-    told = False
+    wordy = False
     for clause in language.clause.split(words):
-        told = told or language.tells.search(clause) is not None
-        vague = doubtful or (len(clause) <= _SHORT if language.spaceless else " " not in clause.strip())
-        if not told and (not vague or _is_technical(language, clause)):
+        wordy = wordy or language.tells.search(clause) is not None
+        vague = doubtful or (len(clause) <= 4 if language.spaceless else " " not in clause.strip())  # too short
+        if not wordy and (not vague or _is_technical(language, clause)):
             return True
         if language.polite.search(clause) is not None and language.tells.search(clause) is None:
             return True
-    return False if told else None
+    return False if wordy else None
 
 
 def _is_technical(language: Language, text: str) -> bool:
@@ -258,6 +259,5 @@ def _split_marks(sentence: str) -> tuple[str, str]:
 
 def _read_request(text: str) -> str:
     """The beginning and the end of a user's message, folded, without code and what clients add."""
-    if len(text) > 2 * REQUEST_SIZE:
-        text = f"{text[:REQUEST_SIZE]}\n{text[-REQUEST_SIZE:]}"
+    text = text if len(text) <= 2 * REQUEST_SIZE else f"{text[:REQUEST_SIZE]}\n{text[-REQUEST_SIZE:]}"
     return _SPANS.sub(_CODE, fold(_ADDED.sub("\n", text))).strip()
