@@ -4,11 +4,11 @@ Strategy. A missed announcement costs the user's turn, a wrong one only a reques
 line decides. Code and quoted text are replaced by a placeholder first; an end inside code, a list, a block quote, a
 plan or a draft of a letter is no announcement, and neither is a question. The words of the language decide the rest
 (``phrase_lists``): a clause must begin with the model's own future ("let me", "I'll now"), whatever the verb is, unless
-it is one of saying, thinking or waiting, which are few; or with a listed verb of acting in the first person ("je
-vérifie"); or with such a verb as a gerund, if the sentence also ends with a colon or dots or says "now". In languages
-whose verb comes last the end of the sentence counts instead. Conditions, later times and requests to the user refuse
-it, and so does a question to the user in the sentence before. Whether the conversation wants action is decided from
-the last message with the same verbs. Only the ends of long texts are read, so that the work is constant.
+it is one of saying, thinking or waiting, which are few; or with a verb in the first person; or with a gerund, if the
+sentence ends with a colon or dots or says "now"; or with "next step", if it names a command. In languages whose verb
+comes last the end of the sentence counts instead. Conditions, later times and requests to the user refuse it, and so
+does a question to the user in the sentence before. The conversation wants action unless the last message only asks for
+words, thanks, agrees or states something that is not about a computer. Only the ends of long texts are read.
 """
 
 from __future__ import annotations
@@ -21,13 +21,8 @@ from toolglot.gateway.recovery.phrase_lists import Language, find_languages, fol
 
 TAIL_SIZE = 600
 """How many characters at the end of an answer can hold an announcement."""
-
 REQUEST_SIZE = 2000
 """How many characters at the beginning and at the end of a user's message can hold a request."""
-
-_STEPS = 2
-"""How many announced steps before the last one make a plan."""
-
 _CODE = "□"
 """Replaces code and quoted text. It is a symbol, so it ends no word."""
 
@@ -55,23 +50,26 @@ _LABEL = re.compile(r"[^:：]*(?::\s|：)\s*")
 """Words before a colon, as a label, a title or a name in a dialogue."""
 _QUESTION = re.compile(r"[?？؟]")
 _GOES_ON = re.compile(r"…|\.\.\.|[:：]")
-"""Marks after a sentence that goes on."""
 _ASCII_MARK = re.compile(r"(?<=[\u3040-\u30ff\u4e00-\u9fff])[,;:!?]")
-_WIDE_MARKS = {",": "，", ";": "；", ":": "：", "!": "！", "?": "？"}
-"""Punctuation after Chinese and Japanese characters, which some writers take from ASCII."""
+"""ASCII punctuation after Chinese and Japanese characters. The wide form of each mark is 0xFEE0 further."""
 _HEADS = re.compile(r"[^\n.!?。]{0,40}[:：,]\s|[ \t]*\n")
-"""What follows the words of a heading."""
 _INTRODUCES = re.compile(r"[^\n:：]{0,40}[:：]\s*[^\s:：]")
-"""What follows words that introduce a text for others."""
+"""What follows the words of a heading, and words that introduce a text for others."""
 _LETTER = re.compile(r",[ \t]*\n[^\n]*\Z")
 """A last line that goes on after a comma, as in a letter or a poem."""
-
 _ADDED = re.compile(
     r"<(system-reminder|environment_details|environment_context|user_info|context|attached_files)\b.*?(?:</\1>|\Z)"
     r"|```.*?(?:```|\Z)|</?(?:task|user_message|feedback|user_query|query|answer)>",
     re.DOTALL,
 )
 """What clients add to a message, and code."""
+_TECHNICAL = re.compile(
+    rf"{_CODE}|\w[/\\]|[/\\]\w|\w_\w|\w\(\)|\w\.[a-z]\w|--\w|\d\.\d|\w-\d|(?<![^\W\d_])(?:api|app|back(?:end|up)|branch|bug|build|ci"
+    r"|commit|config|container|cpu|cron|css|csv|database|deploy|docker|endpoint|err|error|fail|file|folder|git|html|http|job"
+    r"|json|log|login|merge|nginx|npm|pdf|pod|port|pr|readme|redis|repo|script|serv|sql|ssh|staging|tag|test|todo|url"
+    r"|version|web|yaml|[ck]od\w{0,3})(?:e?s|ed|er|ing?)?(?![^\W\d_])"
+)
+"""What is about a computer in any language: code, paths, identifiers, and words that all languages use."""
 _REQUEST = re.compile(r"[^.!?…。！？।؟\n]+(?:\.(?=\w)[^.!?…。！？।؟\n]+)*[?？؟]?")
 
 
@@ -97,8 +95,8 @@ def wants_action(messages: tuple[Message, ...]) -> bool:
     """Whether a conversation still wants action.
 
     Parameters: ``messages`` are the messages of the conversation, without the answer.
-    Returns: True after a tool result and if the last message of the user asks for something to be done; False for
-    questions, for plans that are asked for, and in doubt.
+    Returns: True after a tool result and if the last message of the user asks for something to be done or is about the
+    user's own files or system; False for other questions, and for plans and explanations that are asked for.
     """
     last = messages[-1] if messages else None
     if last is None or last.role != "user":
@@ -109,29 +107,36 @@ def wants_action(messages: tuple[Message, ...]) -> bool:
         return False
     words = re.findall(r"[^\s,.!。！、，]+", text)
     if words and any(all(map(language.agrees.fullmatch, words)) for language in languages):
-        return _ends_with_question(messages[:-1])
-    sentences = [sentence.strip(" \t¿¡") for sentence in _REQUEST.findall(text)]
-    return any(_requests(language, sentence) for sentence in sentences for language in languages)
+        before = messages[-2] if len(messages) > 1 else None
+        return before is not None and before.role == "assistant" and _QUESTION.search(before.text[-40:]) is not None
+    sentences = [sentence.strip(" \t¿¡#*-") for sentence in _REQUEST.findall(text)]
+    return any(_requests(languages, sentence) for sentence in sentences)
 
 
 def _announces(language: Language, sentences: list[str]) -> bool | None:
     """Whether the last of the sentences announces an action; None if it has no phrase of the language."""
     sentence, goes_on = _take_last_sentence(language, sentences)
+    step = language.steps.match(sentence)
+    sentence = sentence[step.end() :].lstrip(" :：") if step is not None else sentence
     start = _find_action(language, sentence, goes_on)
     if start is None:
-        return None
+        if step is None or _LAST_CLAUSE.search(sentence) is not None or not _is_technical(language, sentence):
+            return None
+        start = 0
     before = (language.before, language.asks)
     if start < 0 or language.never.search(sentence) or any(words.search(sentence, 0, start) for words in before):
         return False
-    label = _LABEL.match(sentence, 0, start)
-    if label is not None and language.skip_leads(label[0]) == 0:
+    if _has_colon(language, sentence, start):
         return False
-    if _EXPLAINED.search(sentence, start) is not None:
-        return False
-    previous = sentences[-_STEPS:]
-    if len(previous) == _STEPS and all(_find_action(language, each, False) is not None for each in previous):
+    if len(sentences) > 1 and all(_find_action(language, each, False) not in (None, -1) for each in sentences[-2:]):
         return False  # three announcements in a row are a plan
-    return not previous or not _asks_user(language, previous[-1])
+    return not sentences or not _asks_user(language, sentences[-1])
+
+
+def _has_colon(language: Language, sentence: str, start: int) -> bool:
+    """Whether a label stands before an announcement or an explanation after it."""
+    label = _LABEL.match(sentence, 0, start)
+    return _EXPLAINED.search(sentence, start) is not None or (label is not None and not language.skip_leads(label[0]))
 
 
 def _find_action(language: Language, sentence: str, goes_on: bool) -> int | None:
@@ -145,55 +150,66 @@ def _find_action(language: Language, sentence: str, goes_on: bool) -> int | None
     place = _find_present(language, sentence, starts, goes_on)
     if place is not None:
         return place
-    found = language.ends.search(sentence)
+    plain = language.plain_ends.search(sentence)
+    found = language.ends.search(sentence) or plain
     if found is None:
         return None
     start = max(start for start in starts if start <= found.start())
-    others = language.others.search(sentence, language.skip_leads(sentence, start))
+    others = language.others.search(sentence, language.skip_leads(sentence, start)) if found is plain else None
     return found.start() if others is None and language.says.search(sentence, start) is None else -1
 
 
 def _find_present(language: Language, sentence: str, starts: list[int], goes_on: bool) -> int | None:
-    """Where a clause begins with a listed verb in the first person, or as a gerund if the sentence goes on."""
-    goes_on = goes_on or language.now.search(sentence) is not None
+    """Where a clause begins with a verb in the first person or, if the sentence goes on, a gerund; -1 if excluded."""
+    goes_on, refused = goes_on or language.now.search(sentence) is not None, False
     for place in [*starts, *(language.skip_leads(sentence, start) for start in starts)]:
-        if language.doing.match(sentence, place) or (goes_on and language.gerunds.match(sentence, place)):
+        found = language.doing.match(sentence, place)
+        found = language.gerunds.match(sentence, place) if found is None and goes_on else found
+        if found and not language.says.match(sentence, place) and not language.excluded.search(found[0]):
             return place
-    return None
+        refused = refused or found is not None
+    return -1 if refused else None
 
 
 def _asks_user(language: Language, sentence: str) -> bool:
     """Whether a sentence asks the user for something. A question for a cause is the model's own."""
-    if language.waits.match(sentence) is not None:
-        return False
-    if language.asks.search(sentence) is not None:
-        return True
+    if language.waits.match(sentence) is not None or language.asks.search(sentence) is not None:
+        return language.waits.match(sentence) is None
     return _QUESTION.search(sentence[-3:]) is not None and language.why.search(sentence) is None
 
 
 def _is_citation(language: Language, tail: str, line: str) -> bool:
     """Whether the end of an answer is a part of a plan, or a text for others: a draft, a translation or a dialogue."""
-    if any(_HEADS.match(tail, found.end()) for found in language.plans.finditer(tail)):
-        return True
-    return any(_INTRODUCES.match(line, found.end()) for found in language.cites.finditer(line))
+    heads = any(_HEADS.match(tail, found.end()) for found in language.plans.finditer(tail))
+    return heads or any(_INTRODUCES.match(line, found.end()) for found in language.cites.finditer(line))
 
 
-def _requests(language: Language, sentence: str) -> bool:
+def _requests(languages: list[Language], sentence: str) -> bool:
     """Whether a sentence of a user asks for something to be done."""
-    if _QUESTION.search(sentence[-1:]) is not None and language.polite.search(sentence) is None:
-        return False
     words = sentence.rstrip(" ?？؟")
-    starts = language.find_clauses(words)
-    for start, end in zip(starts, [*starts[1:], len(words)], strict=True):
-        clause = words[start:end].strip(" ,;:，；：、،؛–—(-")
-        begin = language.skip_leads(clause)
-        polite = language.polite.match(clause, begin)
-        verb = language.skip_leads(clause, polite.end() if polite is not None else begin)
-        if language.tells.search(clause) is not None or language.says.match(clause, verb) is not None:
-            continue
-        if polite or language.ordering.match(clause, begin) or language.order_ends.search(clause):
+    starts = [(language, start) for language in languages for start in (0, language.skip_leads(words))]
+    doubtful = len(words) < len(sentence.rstrip()) or any(each.states.match(words, start) for each, start in starts)
+    verdicts = {_finds_request(language, words, doubtful) for language in languages}
+    return True in verdicts and False not in verdicts
+
+
+def _finds_request(language: Language, words: str, doubtful: bool) -> bool | None:
+    """Whether a clause asks for something to be done; False if the sentence asks for words only. A doubtful sentence, a
+    question or a statement, must be polite or be about the user's own files or system."""
+    wordy = False
+    for clause in language.clause.split(words):
+        wordy = wordy or language.tells.search(clause) is not None
+        vague = doubtful or (len(clause) <= 4 if language.spaceless else " " not in clause.strip())  # too short
+        if not wordy and (not vague or _is_technical(language, clause)):
             return True
-    return False
+        if language.polite.search(clause) is not None and language.tells.search(clause) is None:
+            return True
+    return False if wordy else None
+
+
+def _is_technical(language: Language, text: str) -> bool:
+    """Whether a text names a file, a command, an identifier or another thing of a computer."""
+    return _TECHNICAL.search(text) is not None or language.things.search(text) is not None
 
 
 def _find_tail(text: str) -> str:
@@ -203,7 +219,7 @@ def _find_tail(text: str) -> str:
     if _ends_in_code(tail, complete=len(text) <= TAIL_SIZE):
         return ""
     plain = _SPANS.sub(_CODE, fold(tail))
-    return _EMPHASIS.sub("", _ASCII_MARK.sub(lambda found: _WIDE_MARKS[found[0]], plain))
+    return _EMPHASIS.sub("", _ASCII_MARK.sub(lambda found: chr(ord(found[0]) + 0xFEE0), plain))
 
 
 def _take_last_sentence(language: Language, sentences: list[str]) -> tuple[str, bool]:
@@ -225,14 +241,11 @@ def _ends_in_code(tail: str, complete: bool) -> bool:
     """Whether a text ends with code or inside it. A text that is not complete may begin inside code."""
     if _INDENTED.search(tail) is not None:
         return True
-    inside = False
-    last = None
+    inside, last = False, None
     for last in _FENCE.finditer(tail):
         inside = True if last[1] else not inside
-    if last is None:
-        return False
-    if "\n" not in tail[last.start() :]:
-        return True
+    if last is None or "\n" not in tail[last.start() :]:
+        return last is not None
     return inside and (complete or bool(last[1]))
 
 
@@ -246,11 +259,5 @@ def _split_marks(sentence: str) -> tuple[str, str]:
 
 def _read_request(text: str) -> str:
     """The beginning and the end of a user's message, folded, without code and what clients add."""
-    if len(text) > 2 * REQUEST_SIZE:
-        text = f"{text[:REQUEST_SIZE]}\n{text[-REQUEST_SIZE:]}"
+    text = text if len(text) <= 2 * REQUEST_SIZE else f"{text[:REQUEST_SIZE]}\n{text[-REQUEST_SIZE:]}"
     return _SPANS.sub(_CODE, fold(_ADDED.sub("\n", text))).strip()
-
-
-def _ends_with_question(messages: tuple[Message, ...]) -> bool:
-    """Whether the last message is a question of the model."""
-    return bool(messages) and messages[-1].role == "assistant" and _QUESTION.search(messages[-1].text[-40:]) is not None

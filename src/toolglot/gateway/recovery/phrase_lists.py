@@ -24,7 +24,7 @@ _INDIAN = r"[\w\u0900-\u0dff]"
 """A letter of Indian scripts, whose signs for vowels are no letters for ``re``."""
 _DROPPED = dict.fromkeys([*range(0x064B, 0x0653), 0x0307, 0x0640, 0x093C, 0x200B, 0x200C, 0x200D, 0xFE0F])
 """Marks that writers leave out or add: Arabic vowels, dots of Turkish and Hindi letters, invisible characters."""
-_FOLDED = str.maketrans("’ʼёँ\u00a0\u202fأإآ", "''еं  ااا")
+_FOLDED = str.maketrans("’ʼёँ\u00a0\u202fإآ", "''еं  اا")
 _OPTIONAL = re.compile(r"( ?)\(([^()]*)\)$|\(([^()]*)\)( ?)")
 _CHOICE = re.compile(r"[^\s()?:,|]+(?:/[^\s()?:,|]+)+")
 _STEM = re.compile(r"[^*/().]+\*")
@@ -74,15 +74,10 @@ class Language:
                 return rf"{signs}|\s(?={self._join('joins')}[, ])" if "joins" in self.lists else signs
             case "leads":
                 return rf" ?(?:{self._join('leads')}[,:，：、]? ?)*+"
-            case "doing" | "gerunds":
-                if name not in self.lists:
-                    return "(?!)"
+            case "doing" | "gerunds" if "acts" in self.lists and name in self.lists:  # endings of verbs
                 subject = rf"(?:{self._list('subject')})\s?" if name == "doing" else ""
                 return rf"{subject}(?:{self._list('acts')})(?:{self._list(name)})(?!{self.letter})"
-            case "ordering":  # what begins an order of the user
-                rest = "" if self.spaceless else rf"{self.letter}{{0,4}}(?!{self.letter})"
-                return rf"(?:{self._list('acts')}){rest}|{self._join('orders')}"
-            case "ends" | "order_ends" | "now":
+            case "ends" | "plain_ends" | "now":
                 return rf"{self._join(name)}(?=$| ?{self._join('joins')})"
         return self._join(name)
 
