@@ -272,7 +272,7 @@ def test_a_tag_that_is_only_mentioned_holds_nothing_back() -> None:
     """Words behind a tag show that it is no call. Tags behind it may make one, so they wait for the end."""
     client = CLIENTS["roo-3.36"]
     events = deliver(client, ["Use <read_file> to read. ", "Then ", "write.", "\n"])
-    assert events[:3] == ["Use ", "<\u200bread_file> to read. Then ", "write."]
+    assert events[:3] == ["Use <\u200bread_file> to read. ", "Then ", "write."]
     text = "Use <read_file> <path> for it. " + "More words. " * 20
     assert unescape_text(client, "".join(deliver(client, list(text)))) == text
 
