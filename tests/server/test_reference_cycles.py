@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
+from collections.abc import Callable
 
+import aiohttp
 import httpx
 import pytest
+from aiohttp import web
 from support.gateway import ASK, run
 
 from toolglot.config import make_settings
 from toolglot.server import AsgiGateway
+from toolglot.server.lifecycle import listening
 from toolglot.sim import make_app, running
 
 
@@ -44,6 +49,45 @@ def test_an_answer_leaves_no_reference_cycles(mode: str, stream: bool) -> None:
                         assert answer.status_code == 200
                     await asyncio.sleep(0)
                     assert not list_left_objects()
+
+    try:
+        run(test)
+    finally:
+        gc.enable()
+
+
+def cut_body(request: web.Request) -> web.Response:
+    return web.Response(body=b'{"choices": [' + b" " * 100_000, content_type="application/json")
+
+
+def refuse(request: web.Request) -> web.Response:
+    return web.Response(status=500, body=b"x" * 100_000)
+
+
+@pytest.mark.parametrize("answer", [cut_body, refuse])
+@pytest.mark.parametrize("body", [json.dumps(ASK).encode(), json.dumps(ASK).encode()[:-3]], ids=["sound", "cut"])
+def test_a_failed_request_leaves_no_reference_cycles(
+    answer: Callable[[web.Request], web.Response], body: bytes
+) -> None:
+    """The bodies of a request and of an answer that fail would stay in memory: many of them would fill it."""
+
+    async def respond(request: web.Request) -> web.Response:
+        return answer(request)
+
+    async def test() -> None:
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", respond)
+        async with running(app) as address:
+            settings = make_settings(state_dir="none", base_url=f"{address}/v1", mode="text", limit_answer_bytes=50_000)
+            async with listening(settings) as own, aiohttp.ClientSession() as session:
+                for _ in range(2):
+                    gc.collect()
+                    gc.disable()
+                    async with session.post(f"{own}/v1/chat/completions", data=body) as received:
+                        assert received.status >= 400
+                        await received.read()
+                await asyncio.sleep(0.05)
+                assert not list_left_objects()
 
     try:
         run(test)

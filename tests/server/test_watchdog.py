@@ -144,3 +144,25 @@ def test_a_reader_without_progress_leaves_a_note_and_a_near_miss(
             assert "made no progress" in caplog.text
 
     run(check)
+
+
+def test_cancelled_work_in_a_thread_ends() -> None:
+    """A client that leaves, or the end of the server, does not wait for work that nobody needs."""
+    ended = threading.Event()
+
+    def work() -> None:
+        try:
+            spin()
+        finally:
+            ended.set()
+
+    async def check() -> None:
+        task = asyncio.create_task(offload.run(True, work))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(ended.wait, 10)
+        assert await offload.run(True, lambda: 1) == 1
+
+    run(check)

@@ -69,6 +69,18 @@ class ToolglotError(Exception):
         self.explanation = ""
 
 
+def forget_frames(error: BaseException) -> None:
+    """Drop the frames of an error that is dealt with, and of the errors that led to it.
+
+    A frame that refers to its own error is freed only by the garbage collector, and with it the body of the request or
+    of the answer.
+    """
+    following: BaseException | None = error
+    while following is not None:
+        following.__traceback__ = None
+        following = following.__cause__ or following.__context__
+
+
 class ClientError(ToolglotError):
     """The request is wrong."""
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final, ParamSpec, TypeVar
+from typing import Final, Generic, ParamSpec, TypeVar
 
 from toolglot.core import watchdog
 
@@ -29,17 +29,37 @@ _EXECUTOR: Final = ThreadPoolExecutor(THREADS, thread_name_prefix="toolglot-work
 
 
 async def run(large: bool, work: Callable[Params, Result], *args: Params.args, **named: Params.kwargs) -> Result:
-    """Call ``work``, in a thread if it is ``large``. Cancelling the caller does not interrupt work that has begun.
+    """Call ``work``, in a thread if it is ``large``. Cancelling the caller interrupts the work.
 
     Raises ``StuckError`` if the work does not end.
     """
     if not large:
         return watchdog.watch().run(work, *args, **named)
-    return await asyncio.get_running_loop().run_in_executor(_EXECUTOR, partial(_run_in_thread, work, *args, **named))
+    task = _ThreadTask(partial(work, *args, **named))
+    try:
+        return await asyncio.get_running_loop().run_in_executor(_EXECUTOR, task)
+    except asyncio.CancelledError:
+        task.interrupt()
+        raise
 
 
-def _run_in_thread(work: Callable[Params, Result], *args: Params.args, **named: Params.kwargs) -> Result:
-    return watchdog.watch(watchdog.THREAD_TICKS).run(work, *args, **named)
+class _ThreadTask(Generic[Result]):
+    """Work that a thread does, and that another one can interrupt."""
+
+    def __init__(self, work: Callable[[], Result]) -> None:
+        self.work = work
+        self.section: watchdog.Section | None = None
+        self.number = 0
+
+    def __call__(self) -> Result:
+        section = watchdog.watch(watchdog.THREAD_TICKS)
+        self.number, self.section = section.number + 1, section
+        return section.run(self.work)
+
+    def interrupt(self) -> None:
+        """Interrupt the work, if it has begun and has not ended."""
+        if self.section is not None:
+            self.section.interrupt(self.number)
 
 
 def run_aside(work: Callable[[], object]) -> None:

@@ -86,13 +86,18 @@ class Section:
             return
         self.ticks_left = self.ticks
         stack = traceback.format_stack(sys._current_frames().get(self.thread))
+        if self.interrupt(self.seen):
+            LOG.error("work did not end and is interrupted:\n%s", "".join(stack))
+
+    def interrupt(self, number: int) -> bool:
+        """Raise ``StuckError`` in the work of this number; False if it has ended. Called by other threads."""
         with self.lock:
             self.interrupted = True
-            if self.number != self.seen:
+            if self.number != number:
                 self.interrupted = False
-                return
+                return False
             _raise_in(self.thread, StuckError)
-        LOG.error("work did not end and is interrupted:\n%s", "".join(stack))
+            return True
 
     def withdraw(self) -> None:
         """Withdraw an announced error, because the work has ended."""

@@ -35,6 +35,7 @@ from toolglot.core.errors import (
     UnknownPathError,
     UpstreamError,
     UpstreamResponseError,
+    forget_frames,
 )
 from toolglot.core.watchdog import watch
 from toolglot.gateway.capabilities.learned import find_folder
@@ -203,9 +204,11 @@ class Gateway:
         try:
             return await answer(request)
         except ToolglotError as error:
+            forget_frames(error)
             failure = error
-        except Exception:
+        except Exception as error:
             LOG.exception("request %s failed", request.id)
+            forget_frames(error)
             failure = InternalError(INTERNAL_ERROR)
         return None if request.response_started else self.refuse(failure, request.id, wire)
 
@@ -326,6 +329,7 @@ class Gateway:
         except ToolglotError as error:
             self.problems.explain(error, exchange.route.upstream)
             responder.fail(error)
+            forget_frames(error)
         except asyncio.CancelledError:
             if request.interruption is None:
                 raise

@@ -28,9 +28,11 @@ from toolglot.core.errors import (
     AnswerHeadError,
     AnswerSizeError,
     CompressionError,
+    ToolglotError,
     UpstreamEncodingError,
     UpstreamError,
     UpstreamTimeoutError,
+    forget_frames,
 )
 from toolglot.server.compression import ENCODINGS, Decompressor
 
@@ -320,6 +322,8 @@ class UpstreamResponse:
 
     def fail(self, error: Exception) -> None:
         if not self.ended and self._error is None:
+            if isinstance(error, ToolglotError):  # any other error is a bug, whose frames are logged
+                forget_frames(error)
             self._error = error
             self._parser = None
             self._connection.abort()

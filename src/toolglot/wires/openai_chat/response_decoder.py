@@ -12,6 +12,7 @@ something unusual. Servers disagree about indexes and ids of calls; only this mo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -471,7 +472,12 @@ def _join_thinking(content: object) -> str | None:
     return "".join(_flatten(thought) or "" for thought in thoughts) or None
 
 
+def _read_count(count: object) -> int:
+    """A number of tokens; 0 for anything else, such as a number that is too large."""
+    return int(count) if isinstance(count, int) or (isinstance(count, float) and isfinite(count)) else 0
+
+
 def _read_usage(payload: Mapping[str, Any]) -> Usage:
     counts = [payload.get(key) for key in ("prompt_tokens", "completion_tokens", "total_tokens")]
-    prompt, completion, total = (int(count) if isinstance(count, int | float) else 0 for count in counts)
+    prompt, completion, total = map(_read_count, counts)
     return Usage(input_tokens=prompt, output_tokens=completion, total_tokens=total, reported=payload)
