@@ -49,6 +49,8 @@ class AnswerState(Struct, eq=False):
     """The whitespace before the first emitted call, and the offset of that call."""
     lookahead_characters: int = 0
     """Number of characters read in lookaheads."""
+    lookahead_reach: int = 0
+    """The last position that a lookahead has reached."""
     left_as_text: list[tuple[str, Reason]] = []
     near_misses: list[str] = []
     """Dialects of near misses: text that was meant as a call but cannot be parsed."""

@@ -38,6 +38,8 @@ from toolglot.dialects.scanner import Steps, at_once
 from toolglot.dialects.spec import CallSyntax, Position
 
 _ELEMENTS = ("{", '"', "'", "[")
+_MAX_REJECTED = 16
+"""Elements of a list that are reported as rejected calls; the list ends before the next one."""
 _PUNCTUATION = ("}", ",")
 _NAME_QUOTES = ('"', "'", "“")
 _NO_ARGUMENTS = ("", "null", "None", '""', "''")
@@ -98,7 +100,7 @@ class JsonEnvelope:
         return write_by_sample(sample, name, arguments)
 
     def _list(self, block: CallBlock, offered: bool = False) -> Steps[bool]:
-        source, calls = block.source, 0
+        source, calls, rejected = block.source, 0, 0
         block.begin_list()
         source.pos += 1
         end = source.here
@@ -110,7 +112,9 @@ class JsonEnvelope:
                     if not calls or not block.marked:
                         return False
                     block.discard_after(before)
-                    if not (yield from self._reject_element(block, here, end)):
+                    rejected += 1
+                    if rejected > _MAX_REJECTED or not (yield from self._reject_element(block, here)):
+                        source.rewind(end)
                         return True
                 calls += 1
                 end = source.here
@@ -130,16 +134,14 @@ class JsonEnvelope:
             block.open_call.repair("missing_bracket")
         return over
 
-    def _reject_element(self, block: CallBlock, here: int, end: int) -> Steps[bool]:
+    def _reject_element(self, block: CallBlock, here: int) -> Steps[bool]:
         """Reject an element that begins ``here`` and is not a call; whether the list goes on after it.
 
         The list ends if the text does, or if a mark that closes it stands where the element begins.
         """
         block.source.rewind(here)
-        if not (yield from collect_value(block.source, ",]", block.closing)) or block.begin("", here) is None:
-            block.source.rewind(end)
-            return False
-        return True
+        text = yield from collect_value(block.source, ",]", block.closing)
+        return bool(text) and block.begin("", here) is not None
 
     def _object(self, block: CallBlock, offered: bool = False) -> Steps[bool]:
         source = block.source

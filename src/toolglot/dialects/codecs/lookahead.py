@@ -28,6 +28,9 @@ MAX_LOOKAHEAD = 1 << 16
 _MAX_NEAR_LOOKAHEAD = 1 << 11
 """The length of a lookahead whose goal is near."""
 
+_RESCANS = 8
+"""How many times a lookahead may scan the text that it has reached, a short one somewhat more often."""
+
 _MAX_PARAMETERS = 64
 _MAX_FURTHER_CALLS = 8
 """How many calls after this one are parsed ahead."""
@@ -90,6 +93,9 @@ class Lookahead:
     failed: set[int] = field(default_factory=set)
     work: int = 0
     """How many characters were scanned, rescans included."""
+    start: int = 0
+    furthest: int = 0
+    """The last position that was reached so far."""
     openers: list[int] = field(default_factory=list)
     """Start positions of parameters if the lookahead succeeds."""
     before: str = ""
@@ -107,9 +113,9 @@ class Lookahead:
         Returns ``otherwise`` if the limit is reached first.
         """
         source, answer = self.source, self.reader.block.answer
-        if answer.lookahead_characters > 4 * (MAX_LOOKAHEAD + source.here):
+        if answer.lookahead_characters > 4 * (4096 + max(source.here, answer.lookahead_reach)):
             return otherwise
-        start = source.begin_lookahead()
+        start = self.start = self.furthest = source.begin_lookahead()
         self.end = start + (_MAX_NEAR_LOOKAHEAD if self.goal is Goal.DECLARED else MAX_LOOKAHEAD)
         source.pos += ahead
         try:
@@ -127,10 +133,12 @@ class Lookahead:
             return otherwise
         finally:
             answer.lookahead_characters += self.work
+            answer.lookahead_reach = max(answer.lookahead_reach, self.furthest)
             source.end_lookahead(start)
 
     def check(self) -> None:
-        if self.source.here >= self.end or self.work > 2 * MAX_LOOKAHEAD:
+        self.furthest = max(self.furthest, here := self.source.here)
+        if here >= self.end or self.work > min(2 * MAX_LOOKAHEAD, _RESCANS * (self.furthest - self.start + 1024)):
             raise _LimitReached
 
     # -- the call ------------------------------------------------------------------------------------------------------
