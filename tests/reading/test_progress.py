@@ -127,5 +127,7 @@ def test_a_long_chunk_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None
     reader = toolglot.Reader(WRITE)
     events = reader.feed(text) + reader.close()
     assert max(sizes) <= LONGEST_PIECE and len(events) < 8
-    assert [event.text for event in events if isinstance(event, TextDelta)] == [("Prose and <b>tags</b>.\n" * 3000).rstrip()]
+    assert [event.text for event in events if isinstance(event, TextDelta)] == [
+        ("Prose and <b>tags</b>.\n" * 3000).rstrip()
+    ]
     assert toolglot.read(text, WRITE).calls[0].arguments == '{"path":"' + "x" * 40_000 + '"}'
