@@ -147,7 +147,7 @@ def test_a_reader_without_progress_leaves_a_note_and_a_near_miss(
 
 
 def test_cancelled_work_in_a_thread_ends() -> None:
-    """A client that leaves, or the end of the server, does not wait for work that nobody needs."""
+    """A client that leaves, or the end of the server, does not wait for work that is of no use any more."""
     ended = threading.Event()
 
     def work() -> None:
