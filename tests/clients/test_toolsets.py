@@ -455,7 +455,7 @@ def test_there_and_back_does_the_same_or_is_refused(pair: tuple[str, str], opera
 
 def write_with(mapping: ToolMapping, name: str, operation: Operation) -> tuple[str, str]:
     side = mapping.client_side
-    return replace(side, tools=tuple(pair for pair in side.tools if pair[0].tool == name)).write(operation)
+    return structs.replace(side, tools=tuple(pair for pair in side.tools if pair[0].tool == name)).write(operation)
 
 
 @given(TEXTS, TEXTS)

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec import structs
 from support.fragments import SCALE
 from support.rows import in_one_test
 
@@ -105,7 +106,7 @@ class Gateway:
 
     def send(self, body: bytes, wire: str, mode: str, dialect: str = "hermes") -> tuple[bytes, RequestRecorder]:
         models = (ModelSettings(name="*", dialect=dialect),)
-        context = replace(self.context, settings=replace(self.settings, models=models))
+        context = structs.replace(self.context, settings=replace(self.settings, models=models))
         recorder = Telemetry().begin("r", wire)
         path = {"model": "m", "method": "streamGenerateContent"}
         exchange = prepare(IncomingRequest(all_wires()[wire], body, recorder, path, mode), context)

@@ -11,8 +11,10 @@ import json
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import asdict
 
 from toolglot.cli.backups import BackedUpFile
 from toolglot.cli.common_options import add_gateway_options, find_settings_file, load_settings

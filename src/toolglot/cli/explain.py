@@ -7,8 +7,9 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from toolglot.cli.common_options import add_gateway_options, load_settings
 from toolglot.cli.exit_codes import OK, AddParser

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from toolglot.cli.common_options import add_gateway_options, load_settings
 from toolglot.cli.exit_codes import OK, USAGE_ERROR, AddParser

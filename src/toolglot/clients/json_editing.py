@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from toolglot.clients.setting_paths import REMOVED, UNUSUAL, SettingPath
 
@@ -25,8 +26,7 @@ Edit = tuple[int, int, str]
 """Start and end of the characters to replace, and what replaces them."""
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Struct):
     """A value and where it is. ``members`` are those of an object; ``comma``: a comma follows its last member. A member
     begins at ``key_start``, and the comma behind it is at ``comma_at``, if there is one."""
 

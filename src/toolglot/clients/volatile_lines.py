@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from toolglot.core.globs import matches_glob
 
 
-@dataclass(frozen=True, slots=True)
-class VolatileLine:
+class VolatileLine(Struct, frozen=True):
     """A line at the beginning of a text of the system prompt. ``mark`` is in every such line, ``meant_for`` are globs
     for the hosts that get it unchanged."""
 

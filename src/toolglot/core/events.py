@@ -15,13 +15,12 @@ The argument fragments of a call concatenate to one compact JSON object.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 Span: TypeAlias = tuple[int, int]
 
@@ -178,8 +177,7 @@ class OrderError(AssertionError):
     """Events that violate the order documented in this module."""
 
 
-@dataclass(slots=True)
-class OrderChecker:
+class OrderChecker(Struct):
     """Checks the events of one answer, one at a time; raises ``OrderError`` at the first one out of order."""
 
     seen: int = 0

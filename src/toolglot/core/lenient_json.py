@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 Value: TypeAlias = "None | bool | str | Number | list[Value] | dict[str, Value]"
 
@@ -30,8 +31,7 @@ class NotJsonError(ValueError):
     """The text is not one JSON-like value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     value: Value
     repairs: tuple[str, ...] = ()
 
@@ -40,8 +40,7 @@ OPERATOR = r"(?:[+%*@\[]|\.\s?[A-Za-z_]|[=!<>]=|[<>]\s?[\"'\d]|(?:or|and|if|in|i
 """An operator that makes the preceding string part of a Python expression."""
 
 
-@dataclass(frozen=True, slots=True)
-class Literals:
+class Literals(Struct, frozen=True):
     """The literal syntax of a dialect: quotes, escapes, and repairs that are regular in it (``native``)."""
 
     quotes: tuple[str, ...] = ('"', "'")

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
+from msgspec import Struct
+
 from toolglot.core.call_patterns import ALL_ON, Patterns
 from toolglot.core.errors import UsageError
 
@@ -22,8 +24,7 @@ class Boundary(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(Struct, frozen=True):
     """A call as a client parses it: its values by parameter. ``is_valid`` if the client's tool accepts the values;
     ``is_incomplete`` if a required one is missing."""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from toolglot.core.lenient_json import Value
 from toolglot.dialects.partial_call import CallBlock
@@ -101,8 +101,7 @@ def loosen_wrap(wrap: Wrap) -> tuple[Wrap, ...]:
     return structs.replace(wrap, close=close), Wrap(openers, close, wrap.position, repair="damaged_opener")
 
 
-@dataclass(frozen=True, slots=True)
-class CallSyntax:
+class CallSyntax(Struct, frozen=True):
     """The syntax of one call: its header, the codec of its body, and its closing marks."""
 
     header: tuple[str, ...]
@@ -126,8 +125,7 @@ class Channel(Enum):
     ANSWER = "text for the user, in which JSON is no call"
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Struct, frozen=True):
     """Marks around reasoning or plain text; the marks themselves are dropped.
 
     Marks that occur in ordinary text open no reasoning after answer text, unless they have a line of their own.
@@ -153,8 +151,7 @@ class ToolListing(Enum):
     DECLARATIONS = "declarations with bare keys"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolPromptStyle:
+class ToolPromptStyle(Struct, frozen=True):
     """How the prompt lists tools: the format, and the text around the list and around each tool."""
 
     listing: ToolListing = ToolListing.LINES
@@ -167,8 +164,7 @@ RESULT = "{verdict} from {name}:\n{content}"
 """A tool result in dialects without a form of their own. The verdict is "Tool Result", or names it an error."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """A way of writing tool calls in text.
 
     ``also``: damaged or drifted variants of the call. ``regions``: marks of reasoning and plain text. ``results``:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from uuid import UUID
 
@@ -17,8 +16,7 @@ from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.wires.protocol import Wire
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Clock and randomness."""
 
     now: Callable[[], float]
@@ -29,8 +27,7 @@ class Source:
         return str(UUID(bytes=blake2b(self.token().encode(), digest_size=16).digest(), version=4))
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayContext:
+class GatewayContext(Struct, frozen=True):
     """What all requests of a gateway share."""
 
     settings: Settings

@@ -6,10 +6,9 @@ The server passes ``GatewayInterface`` to the part and adds its routes. Neither 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toolglot.config import ClientKeys, Settings
 from toolglot.gateway.context import Source
@@ -20,8 +19,7 @@ from toolglot.gateway.telemetry.log import Telemetry
 JSON_TYPE: Final = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """A response with a complete body."""
 
     body: bytes

@@ -182,7 +182,7 @@ class Capabilities:
         learned = self.failures.recall(upstream.base_url, model, self.now())
         if learned is None or learned.kind != REASONING_MISSING:
             return rule
-        return replace(rule, quirks=(*rule.quirks, REASONING_RETURNED), reasoning=rule.reasoning or THOUGHTS[0])
+        return structs.replace(rule, quirks=(*rule.quirks, REASONING_RETURNED), reasoning=rule.reasoning or THOUGHTS[0])
 
 
 def choose_route(

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from toolglot.core.events import CallArguments
 from toolglot.core.lenient_json import JSON, PYTHON, NotJsonError, Number, Value, parse
@@ -44,8 +45,7 @@ _QUOTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'", re.DOTA
 _BARE: Final = re.compile(r"-?\d[\w.+-]{0,40}|true|false|null|True|False|None")
 
 
-@dataclass(frozen=True, slots=True)
-class Salvage:
+class Salvage(Struct, frozen=True):
     """The complete arguments of a rejected call in the order of the model, and the key of a value that was cut off."""
 
     arguments: dict[str, Value] = field(default_factory=dict)
@@ -96,8 +96,7 @@ def read_members(text: str) -> Salvage:
     return Salvage(members)
 
 
-@dataclass(frozen=True, slots=True)
-class _Decoded:
+class _Decoded(Struct, frozen=True):
     value: Value
     end: int
 

@@ -16,7 +16,6 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain, count, pairwise
 from math import inf
@@ -114,8 +113,7 @@ def _prepare_for(conversation: Conversation, dialect: str, parallel: bool) -> _P
     return _prepare(conversation.tools, tuple(past), resolve_dialect(dialect).name, conversation.choice, parallel)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PreparedPrompt:
+class _PreparedPrompt(Struct, frozen=True, kw_only=True):
     """The parts of a rendering that are the same in every turn of a conversation."""
 
     dialect: str
@@ -253,8 +251,7 @@ def _join_parts(groups: Sequence[Iterable[Part]]) -> tuple[Part, ...]:
     return (*parts, Text("\n\n".join(texts))) if texts else tuple(parts)
 
 
-@dataclass(slots=True)
-class _Renderer:
+class _Renderer(Struct):
     """Renders the messages of one conversation. Messages that are plain already stay as they are."""
 
     prompt: _PreparedPrompt

@@ -11,9 +11,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from toolglot.core.conversation import Tool
 from toolglot.core.json_numbers import encode
@@ -42,8 +43,7 @@ def _is_placeholder(value: Value) -> bool:
     return isinstance(value, str) and _PLACEHOLDER.fullmatch(value) is not None
 
 
-@dataclass(slots=True)
-class CorrectedCall:
+class CorrectedCall(Struct):
     """The arguments of the call as it should be, and what the model must know about them."""
 
     arguments: dict[str, Value] = field(default_factory=dict)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 _TEXTS: tuple[tuple[str, str, str], ...] = (
     # key, another parameter of the same tool, value
@@ -64,8 +65,7 @@ def make_example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
     return _members(schema, schema, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class RequiredArguments:
+class RequiredArguments(Struct, frozen=True):
     """Makes values for required parameters only: a model copies optional ones that it sees filled in.
 
     Attributes: ``number`` selects among the values, so that another number gives other ones.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -114,8 +113,7 @@ def _respell(name: str) -> str:
     return _NAME_SEPARATOR.sub("{sign}", _literal(name))
 
 
-@dataclass(slots=True)
-class Openings(Generic[T]):
+class Openings(Generic[T], Struct):
     """What may open at one kind of position, and the choice that matches it."""
 
     entries: list[T]

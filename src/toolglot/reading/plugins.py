@@ -14,9 +14,10 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event
 from toolglot.core.options import Options

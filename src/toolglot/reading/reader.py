@@ -6,10 +6,11 @@ Whole texts and streams use the same code: ``read`` feeds everything and closes.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from typing import Any, TypedDict, Unpack
+
+from msgspec import Struct, field
 
 from toolglot.core.call_patterns import read_patterns
 from toolglot.core.errors import UsageError
@@ -228,8 +229,7 @@ class Reader:
         return buffer.drain()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParsedCall:
+class ParsedCall(Struct, frozen=True, kw_only=True):
     """A complete call. ``arguments`` is compact JSON text, keys in the order of the model."""
 
     id: str
@@ -241,8 +241,7 @@ class ParsedCall:
     span: Span | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RejectedCall:
+class RejectedCall(Struct, frozen=True, kw_only=True):
     """Text that began as a call and was not delivered, and why."""
 
     raw: str
@@ -253,8 +252,7 @@ class RejectedCall:
     span: Span | None
 
 
-@dataclass(slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, kw_only=True):
     """The content of an answer."""
 
     text: str = ""

@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from toolglot.config import Settings, is_loopback
 from toolglot.core.errors import OriginError, ShutdownError, ToolglotError, UsageError
@@ -143,8 +144,7 @@ def is_local(scope: Scope) -> bool:
     return client is None or is_loopback(str(client[0]))
 
 
-@dataclass(slots=True)
-class _Connection:
+class _Connection(Struct):
     """What a request needs of its connection; only the ASGI server has the transport."""
 
     owner: AsgiGateway

@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from toolglot.config import ModelSettings, Settings
 from toolglot.core.errors import InternalError, RequestError, ToolglotError
 from toolglot.gateway.mounting import ReplayRequest
@@ -68,7 +70,7 @@ async def replay(gateway: Gateway, asked: ReplayRequest) -> str:
     try:
         async with asyncio.timeout(MAX_SECONDS):
             gateway.telemetry.body(recorder, "request", asked.body)
-            context = replace(gateway.context, settings=settings)
+            context = structs.replace(gateway.context, settings=settings)
             exchange = await gateway.open_exchange(wire, asked.body, request, recorder, asked.mode, context)
             if exchange.streamed:
                 gateway.telemetry.stream(recorder)

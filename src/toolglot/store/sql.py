@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 MAX_ROWS: Final = 256
 """Rows in one query; both engines limit the number of parameters."""
@@ -40,8 +41,7 @@ class Query(NamedTuple):
 Steps: TypeAlias = Generator[Query, Sequence[Row], Result]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Engine:
+class Engine(Struct, frozen=True, eq=False):
     """The differences between the engines. What ``pattern`` finds in SQL is replaced, by nothing if there is no
     replacement."""
 

@@ -22,11 +22,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, ParamSpec, TypeVar
+
+from msgspec import Struct, field
 
 from toolglot.core.errors import StoreError
 from toolglot.store.interface import TOPICS
@@ -84,8 +85,7 @@ REASONS: Final = {
 """What an error means, by its primary code."""
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(Struct):
     start: Callable[[], Steps[Any]]
     future: Future[Any] = field(default_factory=Future)
 

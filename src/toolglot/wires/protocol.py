@@ -7,11 +7,10 @@ package of ``wires/`` is one wire and exports one ``WIRE = Wire(...)``; no other
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NoReturn, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolglot.core.conversation import Conversation, Image, Message, Sampling, Text, Tool, ToolResult
@@ -287,8 +286,7 @@ def refuse_clients(*_: object, **__: object) -> NoReturn:
 NO_PATTERNS: Final = StreamPatterns(common=b"", may_have_content=refuse_clients, may_end=refuse_clients)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
+class Wire(Struct, frozen=True, kw_only=True):
     """Both directions of a protocol, as functions and constants.
 
     Every wire has:

@@ -14,8 +14,9 @@ because an empty search text writes a whole file in one set and fails in the oth
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from toolglot.clients.toolsets.operations import (
     Arguments,
@@ -47,8 +48,7 @@ _FROM_ONE: Final = re.compile(r"\b1-(?:indexed|based)", re.IGNORECASE)
 _FROM_ZERO: Final = re.compile(r"\b0-(?:indexed|based)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Names:
+class _Names(Struct, frozen=True, kw_only=True):
     """Names in one of the sets. ``counted``: lines are counted from 1 even if the tool does not state it."""
 
     read: str

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 from toolglot.core.conversation import Tool
 from toolglot.core.lenient_json import NotJsonError, Number, Value, parse
 
@@ -23,8 +25,7 @@ class Untranslatable(ValueError):
     """Something without an equivalent in the other tool set; the message is a sentence for people and models."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """Show lines ``first`` to ``last`` of a file, counted from 1; ``None``: to its end."""
 
     path: str
@@ -32,23 +33,20 @@ class View:
     last: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class List:
+class List(Struct, frozen=True):
     """List a folder."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(Struct, frozen=True):
     """Write a whole file."""
 
     path: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Replace:
+class Replace(Struct, frozen=True):
     """Replace a text, which must occur exactly once unless ``every`` is set."""
 
     path: str
@@ -57,8 +55,7 @@ class Replace:
     every: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Insert:
+class Insert(Struct, frozen=True):
     """Insert lines after line ``after``; 0 is the top of the file."""
 
     path: str
@@ -66,8 +63,7 @@ class Insert:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """Run a command; ``timeout`` is in milliseconds."""
 
     command: str
@@ -144,8 +140,7 @@ def to_number(value: int) -> Number:
     return Number(str(value))
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The declared tool that a call is read from or written for.
 
     ``model`` is the model id that the client uses. ``verified``: the written call is parsed back as the client does, so
@@ -207,8 +202,7 @@ class ToolAdapter:
         return target.declares(*self.keys) and (not self.any_of or any(map(target.declares, self.any_of)))
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSet:
+class ToolSet(Struct, frozen=True):
     """The tools of one client or vendor. The first that can write an operation does; ``taught`` are offered to models,
     the others are only recognised in clients."""
 

@@ -10,8 +10,8 @@ or several. A mapped call does not occur in the model's text, so it has no span.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolglot.clients.toolsets.argument_renamer import ArgumentRenamer
@@ -21,16 +21,14 @@ from toolglot.core.error_guide import make_failure
 from toolglot.core.events import CallArguments, CallEnded, CallRejected, CallStarted, Event, Failed, Finished, TextDelta
 
 
-@dataclass(slots=True)
-class _HeldCall:
+class _HeldCall(Struct):
     """A call that is held until its end."""
 
     started: CallStarted
     fragments: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _SentCall:
+class _SentCall(Struct):
     """A call being sent under this index. ``renamer`` is None once the rest of it is dropped."""
 
     index: int

@@ -21,8 +21,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolglot.clients.toolsets.operations import Untranslatable
 
@@ -38,8 +40,7 @@ _NUMBERED: Final = re.compile(rf"[{_JS_WHITESPACE}]*[0-9]+[{_JS_WHITESPACE}]+\|(
 _OTHER_LINE_ENDS: Final = re.compile("[\r\u2028\u2029]")
 
 
-@dataclass(frozen=True, slots=True)
-class DiffBlock:
+class DiffBlock(Struct, frozen=True):
     old: str
     new: str
     start_line: int | None = None

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.clients.toolsets import anthropic, roo
@@ -39,16 +40,14 @@ CallCheck: TypeAlias = Callable[[str, str], str]
 """Takes tool name and arguments; returns the problem, or an empty string."""
 
 
-@dataclass(frozen=True, slots=True)
-class MappedCalls:
+class MappedCalls(Struct, frozen=True):
     """Mapped calls as names and arguments, and notes on what was dropped."""
 
     calls: tuple[tuple[str, str], ...]
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MappingSide:
+class MappingSide(Struct, frozen=True):
     """One side of a mapping: its adapters and the tools they are for. ``check`` is as in ``ToolMapping``."""
 
     tools: tuple[tuple[ToolAdapter, Target], ...]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.nested_parser import MalformedValue, parse_files, parse_suggestions
@@ -27,8 +28,7 @@ class ConversionError(ValueError):
     """A value that does not fit its parameter; the message is what was expected."""
 
 
-@dataclass(slots=True)
-class ConvertedArguments:
+class ConvertedArguments(Struct):
     """Values, defects and notes of one call."""
 
     values: dict[str, Value] = field(default_factory=dict)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from toolglot.clients.xml.argument_conversion import convert_arguments
 from toolglot.clients.xml.client import XmlClient
@@ -26,8 +27,7 @@ MCP_TOOL, MCP_PREFIX = "use_mcp_tool", "mcp--"
 _PLAIN_ID = re.compile(r"[\w.:-]{1,128}\Z", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedCall:
+class RenderedCall(Struct, frozen=True):
     """The XML of a call; or no text, and the defects. ``notes`` lists allowed differences."""
 
     tool: str

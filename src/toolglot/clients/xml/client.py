@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from toolglot.clients.xml.parsers import TagGrammar, compile_openers
 from toolglot.clients.xml.profile import ArgumentLimits, ClientTool, PromptLayout, XmlBlock, XmlCallBlock
@@ -14,8 +14,7 @@ from toolglot.clients.xml.value_decoding import decode_values
 from toolglot.core import conversation
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class XmlClient:
+class XmlClient(Struct, frozen=True, eq=False):
     """A client profile. Clients that differ in any of these fields need separate profiles."""
 
     name: str

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.client import XmlClient
@@ -62,8 +63,7 @@ tags of the others."""
 Version = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class DetectedClient:
+class DetectedClient(Struct, frozen=True):
     """The client profile and the position of its prompt: message and part."""
 
     profile: str

@@ -20,11 +20,12 @@ import json
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby
 from typing import Final
+
+from msgspec import Struct, field
 
 from toolglot.clients.complaints import INTERRUPTED, NOT_EXECUTED_HEADING, is_error, strip_reminder
 from toolglot.clients.xml.call_renderer import MCP_TOOL
@@ -56,8 +57,7 @@ def parse_history(
     return tuple(_HistoryParser(client, model, members or {}).parse(messages))
 
 
-@dataclass(slots=True)
-class _HistoryParser:
+class _HistoryParser(Struct):
     client: XmlClient
     model: str
     members: Mapping[tuple[str, str], str]
@@ -150,8 +150,7 @@ def _take_results(
         results[call.id] = _make_result(call, body_parts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _HistoryCall:
+class _HistoryCall(Struct, frozen=True, kw_only=True):
     """A call as the client ran it, with the id that was written into it. For an MCP tool also server and tool
     (``member``) and its arguments (``inner``)."""
 

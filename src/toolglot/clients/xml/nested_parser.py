@@ -11,7 +11,8 @@ error.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from toolglot.clients.xml.profile import JS_WHITESPACE
 from toolglot.core.lenient_json import Value
@@ -31,8 +32,7 @@ _ENTITIES = (
 _BREAKS = re.compile("\r\n?")
 
 
-@dataclass(slots=True)
-class _Element:
+class _Element(Struct):
     name: str
     attributes: dict[str, str] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 from toolglot.clients.xml.profile import JS_WHITESPACE, XmlBlock, XmlCallBlock, XmlTextBlock
 from toolglot.core.uncached_regex import compile_uncached
@@ -28,8 +29,7 @@ WRITE_TOOL, CONTENT_TAG = "write_to_file", "content"
 CONTENT_OPENER, CONTENT_CLOSER = "<content>", "</content>"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TagGrammar:
+class TagGrammar(Struct, frozen=True, kw_only=True):
     """The tags of one client. A parameter tag counts in every tool, whichever tool it belongs to."""
 
     tools: frozenset[str]
@@ -69,8 +69,7 @@ def _join_names(names: Iterable[str]) -> str:
     return "|".join(map(re.escape, sorted(names, key=lambda name: (-len(name), name))))
 
 
-@dataclass(slots=True)
-class _OpenCall:
+class _OpenCall(Struct):
     """A call being parsed: where its inside starts, and the values found."""
 
     name: str

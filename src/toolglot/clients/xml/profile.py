@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
+
 from toolglot.core import conversation
 from toolglot.core.lenient_json import Value
 
@@ -67,8 +69,7 @@ class ContentRewrite(StrEnum):
     """Drops one of two backslashes before ``@``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unescaping:
+class Unescaping(Struct, frozen=True):
     """Replacements that a client applies to a value, in this order, and the condition for them."""
 
     entities: tuple[tuple[str, str], ...] = ()
@@ -132,8 +133,7 @@ _SCHEMAS: Mapping[ValueKind, Mapping[str, Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ClientParameter:
+class ClientParameter(Struct, frozen=True):
     """One parameter of a tool. Its name is both the XML tag and the key of the JSON argument."""
 
     name: str
@@ -164,8 +164,7 @@ class ClientParameter:
         return schema
 
 
-@dataclass(frozen=True, slots=True)
-class ClientTool:
+class ClientTool(Struct, frozen=True):
     name: str
     description: str
     parameters: tuple[ClientParameter, ...] = ()
@@ -206,8 +205,7 @@ def _is_plain(parameter: ClientParameter) -> bool:
     return not (parameter.aliases or parameter.counts_lines_of) and parameter.default is None
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentLimits:
+class ArgumentLimits(Struct, frozen=True):
     """Limits in UTF-16 units, as the clients count. 0: no limit."""
 
     parameter: int = 0
@@ -216,8 +214,7 @@ class ArgumentLimits:
     """Largest call that toolglot sends: the parser of Roo takes seconds for much less than it allows."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptLayout:
+class PromptLayout(Struct, frozen=True):
     """How a system prompt lists its tools, and how the entry of a tool begins."""
 
     name: str
@@ -233,8 +230,7 @@ class PromptLayout:
     usage: str
 
 
-@dataclass(frozen=True, slots=True)
-class XmlTextBlock:
+class XmlTextBlock(Struct, frozen=True):
     """Text as the client displays it."""
 
     text: str

@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.prompt_sections import (
@@ -59,8 +60,7 @@ _TAGGED: Final = re.compile(r"</?([\w.-]+)>")
 _ELEMENT: Final = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z][\w.:-]*)(?: [^<>\n]{0,200})?>")
 
 
-@dataclass(frozen=True, slots=True)
-class ClientPrompt:
+class ClientPrompt(Struct, frozen=True):
     """A parsed prompt. ``rest``: what remains for a model with native tools; ``demands``: every message must call a
     tool; ``sections``: headings under which tools are documented."""
 

@@ -29,6 +29,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from msgspec import Struct
+
 from toolglot.core.lenient_json import parse
 
 _NAME: Final = r"[A-Za-z_][\w.\-]*"
@@ -62,8 +64,7 @@ MAX_EXAMPLE_LENGTH: Final = 10_000
 AVAILABLE_TOOLS: Final = re.compile(r"^### Available Tools[ \t]*$", re.M)
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentedParameter:
+class DocumentedParameter(Struct, frozen=True):
     """A documented parameter. ``required`` is None and ``type`` empty where the prompt does not state them."""
 
     name: str
@@ -72,8 +73,7 @@ class DocumentedParameter:
     type: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentedTool:
+class DocumentedTool(Struct, frozen=True):
     """A documented tool. ``parameters`` is None if the prompt lists none, and empty if it states that there are
     none."""
 

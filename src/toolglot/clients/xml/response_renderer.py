@@ -16,9 +16,10 @@ never empty, because clients treat that as a failure of the model.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
+
+from msgspec import Struct, field
 
 from toolglot.clients.xml.call_renderer import RenderedCall, render_call
 from toolglot.clients.xml.client import XmlClient
@@ -53,8 +54,7 @@ class Outcome(StrEnum):
     """Not the first of its message."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallReport:
+class CallReport(Struct, frozen=True):
     """The outcome of one call."""
 
     tool: str
@@ -66,8 +66,7 @@ class CallReport:
         return "; ".join([f"{self.tool} {self.outcome}", *self.notes, *map(str, self.defects)])
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenCall:
+class WrittenCall(Struct, frozen=True):
     """A call as the model wrote it, the whitespace and fence mark before it, and its end in the answer. ``before`` is
     None if the call is put on its own line."""
 
@@ -88,8 +87,7 @@ class AnswerText(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _OpenCall:
+class _OpenCall(Struct):
     index: int
     id: str
     name: str

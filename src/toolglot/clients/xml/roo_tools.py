@@ -6,7 +6,7 @@ command always is, everything else is used unchanged.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.parsers import TagGrammar, parse_roo

@@ -12,11 +12,11 @@ format description would contradict the first. A model with native tools gets th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
@@ -42,8 +42,7 @@ _VALUE_KINDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class XmlClientContext:
+class XmlClientContext(Struct, frozen=True):
     """A client as described by its profile and its prompt."""
 
     client: XmlClient
@@ -52,8 +51,7 @@ class XmlClientContext:
     tools: tuple[Tool, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class XmlSession:
+class XmlSession(Struct, frozen=True):
     """The XML client of one request. ``prompt_at``: message and part of its prompt; ``model``: the requested id."""
 
     context: XmlClientContext

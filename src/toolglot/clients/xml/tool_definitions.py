@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from msgspec import structs
@@ -104,7 +104,7 @@ def _list_parameters(document: DocumentedTool, properties: Mapping[str, Any]) ->
 def _lower_name(one: DocumentedParameter, properties: Mapping[str, Any]) -> DocumentedParameter:
     """Lower-case a parameter name: some prompts capitalise them, tags are lower case."""
     small = one.name.lower()
-    return replace(one, name=small) if one.name not in properties and small in properties else one
+    return structs.replace(one, name=small) if one.name not in properties and small in properties else one
 
 
 def _describe(one: DocumentedParameter, known: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -11,8 +11,9 @@ again. If that fails, the text is sent unchanged, and the client reports the err
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from toolglot.clients.xml.call_renderer import RenderedCall, render_call
 from toolglot.clients.xml.client import XmlClient
@@ -33,8 +34,7 @@ from toolglot.core.options import Element
 SENT_AS_WRITTEN: Final = "as the model wrote it, for the client to say what is wrong"
 
 
-@dataclass(frozen=True, slots=True)
-class VerbatimCalls:
+class VerbatimCalls(Struct, frozen=True):
     """How a client parses calls in its own XML, for the reader. ``model`` is the id that the client requested."""
 
     client: XmlClient

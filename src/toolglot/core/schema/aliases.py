@@ -8,8 +8,9 @@ are buffered in pieces; then the key is renamed or kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from toolglot.core.schema.types import SchemaType
 
@@ -34,8 +35,7 @@ def find_aliases(parameters: SchemaType) -> Mapping[str, str]:
     return {alias: names[0] for alias, names in meant.items() if len(names) == 1 and not parameters.declares(alias)}
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(Struct, frozen=True):
     """An alias in a call: the argument it may mean, and the index of its key among the buffered pieces."""
 
     key: str

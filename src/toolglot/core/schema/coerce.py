@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from toolglot.core.events import Defect, Reason
 from toolglot.core.lenient_json import MAX_DEPTH, Number, Parsed, Value, parse, to_json_number
@@ -27,8 +28,7 @@ _JSON_STARTS = (*_OPENERS, "-", *"0123456789", "true", "false", "null")
 _LABELS = {"number": "the number ", "integer": "the number ", "string": "the text "}
 
 
-@dataclass(frozen=True, slots=True)
-class Typed:
+class Typed(Struct, frozen=True):
     """A coerced value, the repairs made, and the remaining defects."""
 
     value: Value
@@ -220,8 +220,7 @@ _MARKDOWN_ESCAPE = re.compile(r"\\([^\w\s]|_)")
 _EMPTY: dict[frozenset[str], Callable[[], Value]] = {frozenset({"array"}): list, frozenset({"object"}): dict}
 
 
-@dataclass(slots=True)
-class _Coercion:
+class _Coercion(Struct):
     """One walk over one value; results are memoized, otherwise nested unions would take exponential time."""
 
     bare: bool

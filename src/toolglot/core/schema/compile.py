@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, reduce
 from itertools import chain
 from typing import Any, NoReturn, TypeAlias
 from urllib.parse import unquote
+
+from msgspec import Struct, field
 
 from toolglot.core.errors import ToolSchemaError
 from toolglot.core.json_numbers import ExactNumber
@@ -49,8 +50,7 @@ def compile_schema(schema: Node, tool: str, path: str) -> SchemaType:
     return _Compiler(tool, schema, path).compile()
 
 
-@dataclass(slots=True)
-class _Compiler:
+class _Compiler(Struct):
     """Compiles the schema of one tool; results are memoized by node, so shared nodes and cycles cost nothing."""
 
     tool: str

@@ -7,8 +7,9 @@ validates and parses it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 from toolglot.core.lenient_json import JSON, Literals, NotJsonError, Parsed, Value, dump, parse
 from toolglot.dialects.codecs.streamed_strings import Collector
@@ -20,8 +21,7 @@ _OPENING = {"{": "}", "[": "]", "(": ")"}
 _STRUCTURE = re.compile(r"""["'<\[\]{}(),]""")
 
 
-@dataclass(slots=True)
-class _ValueCollector:
+class _ValueCollector(Struct):
     """The state of a scan over a nested value."""
 
     closers: list[str] = field(default_factory=list)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from toolglot.core.lenient_json import Value
 from toolglot.core.schema.toolset import coerce_text
@@ -28,8 +29,7 @@ def _choose(ends: tuple[str, ...]) -> MarkChoice:
     return MarkChoice([ends])
 
 
-@dataclass(frozen=True, slots=True)
-class FreeText:
+class FreeText(Struct, frozen=True):
     """The codec: the text extends to a line that begins with one of ``ends``, or to the end."""
 
     ends: tuple[str, ...]
@@ -82,8 +82,7 @@ class FreeText:
             emit(source.take(gap))
 
 
-@dataclass(frozen=True, slots=True)
-class Enclosed:
+class Enclosed(Struct, frozen=True):
     """The codec: the text extends to the mark ``close``; if another token comes first, this is no call.
 
     ``kind`` matches the content type in the header: without one, or with JSON, the arguments must be an object.

@@ -8,7 +8,6 @@ streamed, and members before the name are kept until then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -81,8 +80,7 @@ class _EnvelopeState(Struct, eq=False):
         return self.depth == 1 and not (self.call or self.has_arguments or self.kept or self.calls)
 
 
-@dataclass(frozen=True, slots=True)
-class JsonEnvelope:
+class JsonEnvelope(Struct, frozen=True):
     """The codec; the header of the call is the bracket that opens the JSON."""
 
     members: ObjectMembers = JSON_OBJECT

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from toolglot.dialects.codecs.header_names import read_recipient
 from toolglot.dialects.codecs.json_envelope import JsonEnvelope
 from toolglot.dialects.codecs.named_call import NamedCall
@@ -16,8 +14,7 @@ _PARALLEL = frozenset(("multi_tool_use.parallel", "functions.multi_tool_use.para
 _OPENER = Mark("{{")
 
 
-@dataclass(frozen=True, slots=True)
-class MessageCalls(NamedCall):
+class MessageCalls(NamedCall, frozen=True):
     """The codec: the members of a call, or an envelope with a list of calls."""
 
     def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:

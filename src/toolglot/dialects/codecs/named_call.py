@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import JSON, Value, parse_call
@@ -40,8 +41,7 @@ def _end_with_call(closing: MarkChoice, syntax: CallSyntax) -> MarkChoice:
     return MarkChoice([*closing.marks, *filter(None, (syntax.close, headers))])
 
 
-@dataclass(frozen=True, slots=True)
-class NamedCall:
+class NamedCall(Struct, frozen=True):
     """The codec: the opener of the members follows the header, or is its last character."""
 
     members: tuple[ObjectMembers, ...] = (OBJECT,)
@@ -163,8 +163,7 @@ def _fill(call: PartialCall, text: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class QuotedName:
+class QuotedName(Struct, frozen=True):
     """The codec for Python calls as strings in a list; nothing is emitted before the string is complete."""
 
     def accepts(self, head: str) -> bool:

@@ -10,8 +10,10 @@ comma or bracket that ends it, parsed once, and typed by the schema.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
+
+from msgspec.structs import replace
 
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import JSON, PYTHON, Literals, NotJsonError, parse

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
 
+from msgspec import Struct
+
 from toolglot.core.lenient_json import ESCAPED_CHARACTERS
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.patterns import Mark, Match, compile_stops, mark
@@ -110,8 +112,7 @@ def fill_key(template: str, key: str) -> str:
     return template.replace("{key}", key.replace("{", "{{").replace("}", "}}"))
 
 
-@dataclass(frozen=True, slots=True)
-class ValueMarks:
+class ValueMarks(Struct, frozen=True):
     """The marks that matter inside the value of one parameter."""
 
     closer: Mark

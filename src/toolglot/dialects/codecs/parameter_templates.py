@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
+
+from msgspec import Struct
 
 from toolglot.core.lenient_json import Number, Value
 from toolglot.dialects.codecs.parameter_marks import Parameter
@@ -24,8 +25,7 @@ _ELEMENT_NAME = re.compile(r"[\w:.\-]+\Z")
 _TYPE = re.compile(r'(?<=type=")\w+(?=")|(?<=string=")\w+(?=")')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParameterTemplate:
+class ParameterTemplate(Struct, frozen=True, kw_only=True):
     """A sample without its parameter, and the parameter itself: the text before and after its value."""
 
     before: str
@@ -112,8 +112,7 @@ def _write_element(name: str, value: Value, prefix: str) -> str:
     return "" if inside is None else f"{prefix}<{name}>{inside}{prefix}</{name}>"
 
 
-@dataclass(frozen=True, slots=True)
-class _ValueStyle:
+class _ValueStyle(Struct, frozen=True):
     """One style of writing the values of a call."""
 
     nested: bool = True

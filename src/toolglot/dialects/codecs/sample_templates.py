@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolglot.core.lenient_json import Number, Value, escape, to_json_number
 
@@ -62,8 +64,7 @@ def _keep(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class Notation:
+class Notation(Struct, frozen=True):
     """How one dialect writes values: strings between ``quote``, keys bare or quoted, and three literals."""
 
     assign: str = ": "
@@ -102,8 +103,7 @@ HARD_JSON = Notation(encode=_escape_hard)
 BARE_HARD = Notation(":", '"', _escape_hard, True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampleTemplate:
+class SampleTemplate(Struct, frozen=True, kw_only=True):
     """A sample without its arguments. ``flat``: the arguments are next to the name."""
 
     before: str

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import Value
@@ -58,8 +59,7 @@ def is_allowed(line: str, options: Options) -> bool:
     return bool(commands) and all(command[0] in options.shell for command in commands)
 
 
-@dataclass(frozen=True, slots=True)
-class Shell:
+class Shell(Struct, frozen=True):
     def accepts(self, head: str) -> bool:
         return True
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Protocol
 
@@ -64,8 +63,7 @@ _LONG_ESCAPES = ("u", "x")
 _PYTHON_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plain:
+class _Plain(Struct, frozen=True):
     """Fast path for text that has none of the ``stops``, or matches ``text``; ``encode`` converts it to JSON."""
 
     stops: re.Pattern[str]

@@ -12,7 +12,8 @@ because YAML's own guesses (no, 0123, 1_000) are not what the model means.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import Value
@@ -27,8 +28,7 @@ from toolglot.dialects.spec import CallSyntax
 _KEY = Mark(" {key} :")
 
 
-@dataclass(frozen=True, slots=True)
-class YamlBody:
+class YamlBody(Struct, frozen=True):
     def accepts(self, head: str) -> bool:
         return head.isalpha() or head == "_"
 

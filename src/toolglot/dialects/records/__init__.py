@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pkgutil
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
+
+from msgspec.structs import replace
 
 from toolglot.dialects.spec import Commitment, Dialect, loosen_call, loosen_wrap
 

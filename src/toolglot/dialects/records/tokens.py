@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from toolglot.dialects.codecs.json_envelope import OBJECT
 from toolglot.dialects.codecs.named_call import NamedCall

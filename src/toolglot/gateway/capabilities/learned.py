@@ -13,10 +13,12 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from toolglot.gateway.capabilities.profiles import REASONING_MISSING
 
@@ -38,8 +40,7 @@ LOG = logging.getLogger("toolglot.experience")
 Key: TypeAlias = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedFailure:
+class LearnedFailure(Struct, frozen=True):
     """Native tools do not work with this model of this upstream. Times are seconds since 1970."""
 
     address: str

@@ -15,13 +15,13 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from msgspec import convert
+from msgspec import Struct, convert, field
+from msgspec.structs import replace
 
 from toolglot.config.file import check_names
 from toolglot.config.value_types import BOOL, DIALECT, NAMES, TEXT, ValueType, choice
@@ -77,8 +77,7 @@ Row = TypeVar("Row")
 NO_FACTS: Final[Facts] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """Which servers and models it matches, and what they can do. ``number`` and ``source`` are its position."""
 
     name: str
@@ -120,8 +119,7 @@ def _join(globs: str | Sequence[str]) -> str:
     return globs if isinstance(globs, str) else " or ".join(globs)
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """One request that asks a server about itself."""
 
     method: str
@@ -129,8 +127,7 @@ class Query:
     body: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ServerProbe:
+class ServerProbe(Struct, frozen=True):
     """The query for one kind of server (``[[look]]``), and the facts in its response."""
 
     server: str
@@ -174,8 +171,7 @@ def _as_texts(value: object) -> tuple[str, ...]:
     return tuple(text for text in texts if isinstance(text, str) and text)
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorPattern:
+class ErrorPattern(Struct, frozen=True):
     """Texts in a server's errors that mean native tools do not work with it, or not this way (``[[trouble]]``)."""
 
     kind: str
@@ -185,8 +181,7 @@ class ErrorPattern:
     """Regular expressions whose group is what the model wrote, where the error shows it."""
 
 
-@dataclass(frozen=True, slots=True)
-class IdRule:
+class IdRule(Struct, frozen=True):
     """The form of call ids that servers or models insist on (``[[ids]]``), see ``recovery/call_ids.py``."""
 
     form: str
@@ -195,8 +190,7 @@ class IdRule:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Profiles:
+class Profiles(Struct, frozen=True):
     """All rules, server probes, error patterns and forms of ids, in order of precedence."""
 
     rules: tuple[Rule, ...]

@@ -7,10 +7,9 @@ annotations, and the prompt stays stable from turn to turn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolglot.core.conversation import Message, Part, Text, ToolCall, ToolResult
@@ -25,8 +24,7 @@ class Annotation(Struct, frozen=True, kw_only=True):
     note: str
 
 
-@dataclass(slots=True)
-class Step:
+class Step(Struct):
     """A turn with calls: each call with its result, and the position of the results."""
 
     calls: list[ToolCall] = field(default_factory=list)

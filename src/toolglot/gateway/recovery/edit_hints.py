@@ -13,9 +13,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
+
+from msgspec import Struct, field
 
 from toolglot.clients.edit_failures import (
     Edit,
@@ -51,8 +52,7 @@ _HINTS: Final[TextCache[bytes]] = TextCache(1 << 20)
 """Nearest lines, by a digest of file and searched text."""
 
 
-@dataclass(slots=True)
-class _File:
+class _File(Struct):
     """The newest known text of a file. ``changed``: it was edited since, in an unknown way."""
 
     path: str
@@ -60,8 +60,7 @@ class _File:
     changed: bool = False
 
 
-@dataclass(slots=True)
-class _Files:
+class _Files(Struct):
     """The files of a conversation, by the last part of their paths."""
 
     by_name: dict[str, list[_File]] = field(default_factory=dict)

@@ -24,12 +24,11 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toolglot.core.conversation import Message, Part, Text, ToolCall, ToolResult
 from toolglot.core.json_numbers import decode_tolerant, encode
@@ -96,8 +95,7 @@ def _list_result_ids(messages: Iterable[Message]) -> frozenset[str]:
 # -- matching calls and results ----------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     """A call of the history. ``rest`` is what its result tells about its arguments; ``given_id`` is the client's id."""
 
     call: ToolCall
@@ -107,8 +105,7 @@ class _Call:
     result: ToolResult | None = None
 
 
-@dataclass(slots=True)
-class _Turn:
+class _Turn(Struct):
     """A message, its calls, and their results with the numbers of the messages that they came in. ``parts`` are those
     of the message, if they have changed."""
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Struct
@@ -41,8 +40,7 @@ PAUSE_SECONDS: Final = 10.0
 TREE: Final = "tree"
 
 
-@dataclass(slots=True, eq=False)
-class ChatPlace:
+class ChatPlace(Struct, eq=False):
     """Where a turn is sent. ``chat_id`` is empty for a chat that is still to be created; ``parent`` is the message that
     the next one follows. ``with_context``: system prompt and tools are sent. ``token`` is the fencing token of the
     lease; None if nothing is remembered of this turn. ``size`` estimates the tokens that the chat holds."""

@@ -14,11 +14,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolglot.core.conversation import Message, Part, Reasoning, ToolCall
@@ -99,8 +98,7 @@ def _describe_text(text: str) -> tuple[bytes, ...]:
 # -- storing: from an answer -------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _OpenCall:
+class _OpenCall(Struct):
     id: str
     name: str
     thoughts: Thoughts

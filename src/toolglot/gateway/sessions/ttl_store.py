@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from hashlib import blake2b
 from threading import Lock
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 Key: TypeAlias = tuple[Hashable, ...]
 MOST_BYTES: Final = 64 << 20
@@ -40,8 +41,7 @@ def digest(*texts: str) -> bytes:
     return made.digest()
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Struct):
     value: object
     size: int
     expires: float
@@ -137,8 +137,7 @@ class TtlStore:
             self.bytes -= entry.size
 
 
-@dataclass(frozen=True, slots=True)
-class OwnedStore:
+class OwnedStore(Struct, frozen=True):
     """The part of a store that one owner can reach."""
 
     store: TtlStore

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
 from typing import Final
 
 import msgspec
+from msgspec import Struct, field
 
 from toolglot.config.rollout import NEAR_MISS, RECOVERY
 from toolglot.gateway.telemetry.report import CountedRecord, Groups, Tally, add_record
@@ -52,8 +52,7 @@ class TimedRecord(CountedRecord, kw_only=True):
 _decoder = msgspec.json.Decoder(TimedRecord)
 
 
-@dataclass(slots=True)
-class Bucket:
+class Bucket(Struct):
     """What happened in one span of time."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -86,8 +85,7 @@ class Bucket:
         }
 
 
-@dataclass(slots=True)
-class ModelGroup:
+class ModelGroup(Struct):
     """The requests of one model and dialect."""
 
     requests: int = 0

@@ -22,10 +22,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
+from msgspec import Struct, field
 
 from toolglot.clients.complaints import CALL_COMPLAINTS, NO_TOOL
 from toolglot.config.rollout import NATIVE_CALLS, SKIPPED, SUCCESS, UNTOUCHED, Arm
@@ -34,8 +34,7 @@ TARGET: Final = 0.95
 """The target success rate."""
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """The counts of one transformation in one arm."""
 
     arm: str

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct, field
 
 from toolglot.core.conversation import Tool
 from toolglot.core.lenient_json import dump
@@ -38,8 +39,7 @@ def build_answer_schema(tools: tuple[Tool, ...]) -> Mapping[str, Any] | None:
     return schema | ({"$defs": writer.definitions} if writer.definitions else {})
 
 
-@dataclass(slots=True)
-class _SchemaWriter:
+class _SchemaWriter(Struct):
     """Writes compiled types as JSON Schema."""
 
     definitions: dict[str, dict[str, Any]] = field(default_factory=dict)

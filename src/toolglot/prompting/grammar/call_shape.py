@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from toolglot.core.conversation import Tool
 from toolglot.core.errors import ToolSchemaError
@@ -31,8 +32,7 @@ class UnwritableError(Exception):
     """The dialect cannot write a required parameter."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallShape:
+class CallShape(Struct, frozen=True):
     """A dialect's sample, split into the text before and after the arguments."""
 
     head: str
@@ -60,8 +60,7 @@ class CallShape:
         return JsonRules(rules).members(compile_parameters(tool))
 
 
-@dataclass(frozen=True, slots=True)
-class TaggedCallShape(CallShape):
+class TaggedCallShape(CallShape, frozen=True):
     """A sample in which each parameter has an opening and a closing tag."""
 
     open: str

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from toolglot.core.lenient_json import dump
 from toolglot.core.schema.types import ANY, SchemaType
@@ -29,8 +30,7 @@ _LEAVES = {
 }
 
 
-@dataclass(slots=True)
-class GrammarRules:
+class GrammarRules(Struct):
     """The rules of a grammar under construction."""
 
     bodies: dict[str, str] = field(default_factory=dict)
@@ -113,8 +113,7 @@ def char_class(*chars: str, but: bool = False) -> str:
 # -- JSON --------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class JsonRules:
+class JsonRules(Struct, frozen=True):
     """Rules for values written as JSON; ``string`` names the rule for strings."""
 
     rules: GrammarRules

@@ -11,10 +11,11 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from toolglot.config import Settings, Upstream
 from toolglot.config.keys import mask_address
@@ -40,8 +41,7 @@ AGENT_TOKENS: Final = 16_384
 """Coding agents send 8,000 to 30,000 tokens before the first message of the user."""
 
 
-@dataclass(slots=True)
-class Examined:
+class Examined(Struct):
     """What the checks of one upstream learned: its listed models, and the one to examine further, if any."""
 
     upstream: Upstream

@@ -11,9 +11,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
+
+from msgspec import Struct
 
 from toolglot.config import Upstream
 from toolglot.core.errors import ToolglotError
@@ -27,8 +28,7 @@ LISTED_SIZES: Final = ("max_model_len", "context_length", "max_context_length", 
 """Members of a listed model that state its size."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSize:
+class ContextSize(Struct, frozen=True):
     """A number of tokens, and how it is raised. ``certain``: the server has allocated that many."""
 
     tokens: int

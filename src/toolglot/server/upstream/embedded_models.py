@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from toolglot.core.errors import UsageError
 
@@ -22,8 +23,7 @@ FILE_CONTEXT: Final = 16_384
 MIB: Final = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class PackagedWeights:
+class PackagedWeights(Struct, frozen=True):
     """A model file inside of packages. Each holds one part of it, in the file that matches ``member``."""
 
     file: str
@@ -36,8 +36,7 @@ class PackagedWeights:
     """The import name of a package that may be installed and then need not be downloaded."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ModelChoice(Struct, frozen=True):
     """A model to run: one of ``KNOWN_MODELS`` or a file.
 
     ``name`` selects it, ``model`` is its id on the wire, ``memory`` is what its process takes with a full context in

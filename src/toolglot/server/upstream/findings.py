@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 FINE: Final = "ok"
 WARNING: Final = "warning"
 PROBLEM: Final = "problem"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One result: what was checked, how serious it is, what was found, and a command or setting that corrects it."""
 
     check: str

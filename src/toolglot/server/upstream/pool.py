@@ -12,11 +12,12 @@ import os
 import ssl
 from base64 import b64encode
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from socket import gaierror
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from msgspec import Struct
 
 from toolglot.config import Upstream
 from toolglot.config.settings import LimitSettings
@@ -41,8 +42,7 @@ Origin = tuple[str, str, int]
 """Scheme, host and port: connections to the same origin are interchangeable."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpstreamAddress:
+class UpstreamAddress(Struct, frozen=True):
     """A parsed URL; ``headers`` are defaults that a request may override."""
 
     origin: Origin

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from toolglot.config import RecoverySettings, Settings, Upstream
 from toolglot.core.errors import ToolglotError, UpstreamResponseError
@@ -43,8 +45,7 @@ DIALECTS = ("hermes", "roo_xml")
 YES, NO, FAILED = "yes", "no", "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
+class Test(Struct, frozen=True):
     """One test request, and how many calls the answer must contain."""
 
     name: str
@@ -66,8 +67,7 @@ TESTS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """The result of one test; ``status`` is the one that the upstream refused it with, if it did."""
 
     name: str

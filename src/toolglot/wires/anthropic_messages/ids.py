@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 from toolglot.core.conversation import Message, Text, ToolCall
 
@@ -27,8 +28,7 @@ _WRAPPED = re.compile(r"toolglot~([\w.]+)~(.+)", re.DOTALL)
 LONGEST = 48
 
 
-@dataclass(frozen=True, slots=True)
-class BlockPosition:
+class BlockPosition(Struct, frozen=True):
     """Position in a stream: blocks started (-1: no message yet), the kind of the open block, and its call index."""
 
     begun: int = -1

@@ -8,8 +8,9 @@ nor inside items without deltas of their own here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from toolglot.wires.json_fields import text_at
 
@@ -34,8 +35,7 @@ class StreamPosition(NamedTuple):
     length: int
 
 
-@dataclass(slots=True)
-class PositionTracker:
+class PositionTracker(Struct):
     """The state of a stream. ``tidy``: nothing unusual so far; ``settled``: an encoder can resume here."""
 
     tidy: bool = True

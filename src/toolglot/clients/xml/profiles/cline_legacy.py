@@ -19,7 +19,8 @@ last line break.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from toolglot.clients.xml import roo_tools as roo
 from toolglot.clients.xml.client import XmlClient

@@ -12,7 +12,7 @@ import { a } from "./a"
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from toolglot.clients.xml import roo_tools as roo
 from toolglot.clients.xml.profile import ClientParameter, ClientTool, ContentRewrite, Tolerance, ValueKind
