@@ -115,10 +115,10 @@ def test_names_are_found_as_one_expression_would(form: str, name: str) -> None:
 
 def test_one_mark_alone_begins_with_the_name_of_a_tool() -> None:
     """Where that changes, ``named_marks`` has to learn of it."""
-    for dialect in dialect_index().by_name:
-        templates = [one for one in mark_escaping._templates(dialect_index().by_name[dialect]) if len(one.strip()) > 2]
-        assert {one for one in templates if one.startswith("{name}")} <= {NAME_LINE}
-        assert not [one for one in templates if "{name_id}" in one]
+    closers = [one for dialect in dialect_index().dialects for one in mark_escaping._closers(dialect)]
+    assert not [one for one in closers if "{name" in one]
+    assert {one for one in mark_escaping._list_marks() if one.startswith("{name}")} <= {NAME_LINE}
+    assert not [one for one in mark_escaping._list_marks() if "{name_id}" in one]
 
 
 def test_marks_of_texts_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,19 +6,21 @@ conversation, after the first character of every such mark. Reader and tokenizer
 looks the same to the model. Deleting the character from what the model writes (after reading) restores the exact bytes.
 
 All dialects are covered, because the reader reads all of them. Marks that are also ordinary text count only together
-with a tool name (``named_calls``). One regular expression per dialect finds all others; none is compiled per tool name.
-Mark positions are cached per text, because clients resend their history with every turn.
+with a tool name (``named_calls``). One regular expression for all dialects finds the others, and a small one finds the
+closing marks of the prompt's own dialect; none is compiled per tool name. Mark positions are cached per text, because
+clients resend their history with every turn.
 """
 
 from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import pairwise
 from sys import maxsize
+from typing import NamedTuple
 
 from toolglot.core.provenance import INVISIBLE
 from toolglot.core.windowed_search import MAX_MATCH, WINDOW, find_all, search
@@ -52,6 +54,8 @@ _PIECE = re.compile(r"\{\{|\}\}|\{\w+\}|[ ]+|.", re.DOTALL)
 """What templates are compared by: a slot, blanks or a character."""
 _NOT_LITERAL = "{} \n"
 
+_ROUGH_SLOTS = {"key": r"[^<>\n]{1,128}"}
+"""Slots that match more than they do for the reader: their own expressions take long to compile."""
 _TOO_COMMON = ("{{", "[{before_object}", "[{before_pair}", "{command}", "<{name}>", "[")
 """Headers and wrappers that are too common to count as marks by themselves."""
 
@@ -104,9 +108,11 @@ class MarkEscaper:
     """
 
     def __init__(self, dialect: str, names: tuple[str, ...]) -> None:
-        self._pattern, self._floating, named = _compile(dialect)
+        marks = _compile_marks()
+        self._pattern, self._floating = marks.pattern, marks.floating
+        self._own = _compile_own_marks(dialect)
         self._names = names
-        self._named = NamedCallFinder(names, named)
+        self._named = NamedCallFinder(names, marks.named)
         self._digest = sha256("\0".join((dialect, *names)).encode("utf-8", "surrogatepass")).digest()
 
     def has_marks(self, text: str) -> bool:
@@ -133,7 +139,7 @@ class MarkEscaper:
     def _search(self, text: str) -> array[int]:
         """The positions of all marks, from left to right, without marks that begin inside another."""
         positions = array("Q")
-        spans = sorted([*self._find_named(text), *self._find_floating(text)])
+        spans = sorted([*self._find_named(text), *self._find_floating(text), *self._find_own(text)])
         at, next_span = 0, 0
         found = self._pattern.search(text) if len(text) <= WINDOW else search(self._pattern, text)
         while True:
@@ -166,6 +172,11 @@ class MarkEscaper:
                 before = text[max(0, at - MAX_MATCH) : at]
                 yield Span(at - len(before) + len(before.rstrip()), at, 2, found.end())
 
+    def _find_own(self, text: str) -> Iterable[Span]:
+        """Marks that count only in the dialect of the prompt."""
+        matches = find_all(self._own, text) if self._own is not None else ()
+        return (Span(found.start(), found.start(), 2, found.end()) for found in matches)
+
 
 _NO_SPAN = Span(maxsize, maxsize, 9, maxsize)
 
@@ -175,25 +186,39 @@ def get_mark_escaper(dialect: str, names: tuple[str, ...]) -> MarkEscaper:
     return MarkEscaper(dialect, names)
 
 
-_Compiled = tuple[re.Pattern[str], tuple[tuple[str, re.Pattern[str]], ...], tuple[str, ...]]
+class _Marks(NamedTuple):
+    """The marks of all dialects. In ``pattern`` a match with a group is the mark of a chat template; ``floating`` has a
+    literal and a pattern for each mark that begins with whitespace, ``named`` the templates with a tool name."""
+
+    pattern: re.Pattern[str]
+    floating: tuple[tuple[str, re.Pattern[str]], ...]
+    named: tuple[str, ...]
 
 
 @cache
-def _compile(dialect: str) -> _Compiled:
-    """Compile the marks of a dialect. Returns a pattern for most of them, a literal and a pattern for each mark that
-    begins with whitespace, and the templates that contain a tool name. In the first pattern, a match with a group is
-    the mark of a chat template."""
-    every = _templates(dialect_index().by_name[dialect])
-    templates = dict.fromkeys(template for template in every if len(template.strip()) > 2)
-    named = [template for template in templates if "{name}" in template and template != NAME_LINE]
+def _compile_marks() -> _Marks:
+    templates = _list_marks()
+    named = tuple(template for template in templates if "{name}" in template and template != NAME_LINE)
     floating = [template.lstrip() for template in templates if template[0].isspace()]
     plain = [template for template in templates if "{name}" not in template and not template[0].isspace()]
-    plain = [template for template in plain if not _is_covered(template)]
-    return (
-        re.compile("|".join((*(f"{mark}()" for mark in _CHAT_TEMPLATE_MARKS), *_share_prefixes(plain)))),
-        tuple((template.partition("{")[0], re.compile(template_regex(template))) for template in floating),
-        tuple(named),
+    shared = _share_prefixes(template for template in plain if not _is_covered(template))
+    return _Marks(
+        re.compile("|".join((*(f"{mark}()" for mark in _CHAT_TEMPLATE_MARKS), *shared))),
+        tuple(
+            (template.partition("{")[0], re.compile(template_regex(template, _ROUGH_SLOTS))) for template in floating
+        ),
+        named,
     )
+
+
+@cache
+def _compile_own_marks(dialect: str) -> re.Pattern[str] | None:
+    """Compile the marks that count only in this dialect; None if it has none."""
+    prompted = dialect_index().by_name[dialect]
+    results = (result for result in prompted.results if result[0].isalpha())
+    own = [template for template in dict.fromkeys((*results, *_closers(prompted))) if len(template.strip()) > 2]
+    own = [template for template in own if template not in _list_marks() and not _is_covered(template)]
+    return re.compile("|".join(_share_prefixes(own))) if own else None
 
 
 def _is_covered(template: str) -> bool:
@@ -204,8 +229,9 @@ def _is_covered(template: str) -> bool:
     return any(all(re.match(mark, head + one) for one in following) for mark in _CHAT_TEMPLATE_MARKS)
 
 
-def _share_prefixes(templates: Iterable[str]) -> list[str]:
-    """Alternatives with common prefixes factored out, so that the regex engine checks each piece once."""
+def _share_prefixes(templates: Iterable[str], slots: Mapping[str, str] | None = None) -> list[str]:
+    """Alternatives with common prefixes factored out, so that the engine checks each piece once. ``slots`` replaces the
+    expressions of slots; a slot at the beginning of a mark is matched exactly: it says where the mark begins."""
     groups: dict[str, list[str]] = {}
     for template in templates:
         if not template:
@@ -214,8 +240,8 @@ def _share_prefixes(templates: Iterable[str]) -> list[str]:
         groups.setdefault(piece, []).append(template[len(piece) :])
     literal_first = sorted(groups, key=lambda piece: piece[0] in _NOT_LITERAL)
     return [
-        (template_regex(piece) if piece[0] in _NOT_LITERAL else re.escape(piece))
-        + _alternatives(_share_prefixes(groups[piece]))
+        (template_regex(piece, slots) if piece[0] in _NOT_LITERAL else re.escape(piece))
+        + _alternatives(_share_prefixes(groups[piece], _ROUGH_SLOTS))
         for piece in literal_first
     ]
 
@@ -224,15 +250,15 @@ def _alternatives(alternatives: list[str]) -> str:
     return alternatives[0] if len(alternatives) == 1 else f"(?:{'|'.join(alternatives)})"
 
 
-def _templates(prompted: Dialect) -> Iterator[str]:
-    """All marks that may open a call in any dialect, and those that close calls and results in the prompted one."""
+@cache
+def _list_marks() -> tuple[str, ...]:
+    """All marks that may open a call in any dialect, and those around results."""
+    found: dict[str, None] = {}
     for spec in dialect_index().dialects:
-        yield from _wrappers(spec)
-        yield from _headers(spec)
-        for region in spec.regions:
-            yield from (*region.open, *region.close)
-        yield from (result for result in spec.results if not result[0].isalpha() or spec is prompted)
-    yield from _closers(prompted)
+        results = (result for result in spec.results if not result[0].isalpha())
+        regions = (mark for region in spec.regions for mark in (*region.open, *region.close))
+        found |= dict.fromkeys((*_wrappers(spec), *_headers(spec), *regions, *results))
+    return tuple(template for template in found if len(template.strip()) > 2)
 
 
 def _wrappers(spec: Dialect) -> Iterator[str]:
