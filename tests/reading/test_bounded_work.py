@@ -195,9 +195,9 @@ def test_a_client_may_leave_while_its_request_is_prepared(monkeypatch: pytest.Mo
     begun, released, done = threading.Event(), threading.Event(), threading.Event()
 
     def prepare(*given: Any) -> Prepared:
-        begun.set()
-        assert released.wait(30)
         try:
+            begun.set()
+            assert released.wait(30)
             return prepare_now(*given)
         finally:
             done.set()

@@ -174,7 +174,9 @@ class MarkEscaper:
 
     def _find_own(self, text: str) -> Iterable[Span]:
         """Marks that count only in the dialect of the prompt."""
-        matches = find_all(self._own, text) if self._own is not None else ()
+        if self._own is None:
+            return ()
+        matches = self._own.finditer(text) if len(text) <= WINDOW else find_all(self._own, text)
         return (Span(found.start(), found.start(), 2, found.end()) for found in matches)
 
 
