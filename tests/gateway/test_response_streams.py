@@ -8,7 +8,7 @@ from time import process_time, time
 from typing import Any
 
 import pytest
-from support.line import Line, open_exchange, path_of
+from support.line import Line, open_exchange, path_of, sum_up
 from support.rows import in_one_test
 from support.wiring import USAGE, new_ids
 
@@ -16,6 +16,7 @@ from toolglot.config import load
 from toolglot.core.conversation import Conversation, Message, Text, Tool, Tools
 from toolglot.core.errors import UpstreamError
 from toolglot.core.events import (
+    PIECE,
     CallArguments,
     CallStarted,
     Event,
@@ -31,6 +32,7 @@ from toolglot.gateway.relay import RECENT, RelayedStream
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import Stream, TranslatedStream, open_stream
 from toolglot.gateway.telemetry.log import Telemetry
+from toolglot.reading.reader import Reader
 from toolglot.server.upstream.discovery import load_capabilities
 from toolglot.wires import all_wires, client_wires
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
@@ -93,6 +95,37 @@ def test_other_line_ends(wire: str, line_end: bytes) -> None:
         stream.feed(frame.replace(b"\n", line_end))
     exchange.conclude()
     assert exchange.recorder.finish == "stop" and exchange.recorder.usage == USAGE
+
+
+@in_one_test("begun", [False, True])
+@in_one_test("streamed", [True, False])
+@in_one_test("mode", ["text", "native"])
+def test_long_text_is_read_in_pieces(mode: str, streamed: bool, begun: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No search covers more than one piece: it would hold the interpreter until it is over."""
+    prose, path = "Prose and <b>tags</b>.\n" * 3000, "x" * 40_000
+    call = f'<tool_call>{{"name": "write_file", "arguments": {{"path": "{path}"}}}}</tool_call>'
+    pieces = [*["word "] * 40, "word " * 10_000] if begun else []
+    sizes: list[int] = []
+    feed = Reader.feed
+
+    def feed_and_note(reader: Reader, chunk: str) -> list[Event]:
+        sizes.append(len(chunk))
+        return feed(reader, chunk)
+
+    monkeypatch.setattr(Reader, "feed", feed_and_note)
+    line = Line("openai_chat", "openai_chat", mode, recovery_retries=1)
+    tools = Tools((Tool("write_file", "", {"type": "object", "properties": {"path": {"type": "string"}}}),))
+    exchange = line.ask(Conversation("m", (Message("user", (Text("hi"),)),), tools=tools), stream=streamed)
+    events: list[Event] = [*map(TextDelta, pieces), TextDelta(prose + call), Finished("stop")]
+    if streamed:
+        stream = open_stream(exchange)
+        out = b"".join(map(stream.feed, frames_of("openai_chat", events))) + stream.close()
+        received = line.client.open_decoder(line.source.token).feed(out)
+    else:
+        received = line.answer(exchange, events)
+    text, calls, finish = sum_up(received)
+    assert (text, calls, finish) == ("".join(pieces) + prose.rstrip(), [("write_file", {"path": path})], "tool_calls")
+    assert sum(sizes) == len("".join(pieces) + prose + call) and max(sizes) <= PIECE
 
 
 @in_one_test("first", ["", '{"pa'])

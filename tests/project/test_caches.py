@@ -47,7 +47,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "gateway.capabilities.profiles:_read_built_in": (ALL, "the built-in profiles"),
     "gateway.recovery.call_ids:_compile": (256, "compiled forms of call ids"),
     "gateway.recovery.edit_hints:_HINTS": (1 << 20, "nearest lines of failed edits (characters)"),
-    "gateway.recovery.phrase_lists:load_index": (ALL, "how languages are recognised"),
+    "gateway.recovery.phrase_lists:load_signs": (ALL, "how languages are recognised"),
     "gateway.recovery.phrase_lists:load_language": (ALL, "the words of a language"),
     "core.call_patterns:_compile": (64, "compiled pattern settings"),
     "core.error_guide:load_guide": (ALL, "the guide to errors"),

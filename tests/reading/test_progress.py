@@ -13,7 +13,6 @@ from support.samples import Sample, load_samples, load_tools, read_events
 import toolglot
 from toolglot.core.events import CallEnded, CallRejected, CallStarted, TextDelta
 from toolglot.dialects import scanner
-from toolglot.reading.reader import LONGEST_PIECE
 
 WRITE: list[dict[str, Any]] = [
     {
@@ -106,28 +105,3 @@ def test_steps_are_paid_by_characters_not_by_chunks() -> None:
     """Many small chunks give no more steps than one large chunk."""
     text = "prose and <b>tags</b> " * 50
     assert read_events([text], tools=load_tools("house")) == read_events(list(text), tools=load_tools("house"))
-
-
-def test_a_long_chunk_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No search covers more than one piece, and the events are those of the whole."""
-    text = (
-        "Prose and <b>tags</b>.\n" * 3000
-        + '<tool_call>{"name": "write_file", "arguments": {"path": "'
-        + "x" * 40_000
-        + '"}}</tool_call>'
-    )
-    sizes: list[int] = []
-    push = scanner.Source.push
-
-    def push_and_note(source: scanner.Source, chunk: str) -> None:
-        sizes.append(len(chunk))
-        push(source, chunk)
-
-    monkeypatch.setattr(scanner.Source, "push", push_and_note)
-    reader = toolglot.Reader(WRITE)
-    events = reader.feed(text) + reader.close()
-    assert max(sizes) <= LONGEST_PIECE and len(events) < 8
-    assert [event.text for event in events if isinstance(event, TextDelta)] == [
-        ("Prose and <b>tags</b>.\n" * 3000).rstrip()
-    ]
-    assert toolglot.read(text, WRITE).calls[0].arguments == '{"path":"' + "x" * 40_000 + '"}'

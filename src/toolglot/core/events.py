@@ -223,8 +223,8 @@ def check_order(events: Iterable[Event]) -> None:
 _INDEX = attrgetter("index")
 
 
-PIECE: Final = 1 << 18
-"""Characters of a text that are read at once: one search in a text of many megabytes would stop all other threads."""
+PIECE: Final = 1 << 14
+"""Characters of a text that are read at once: a search holds the interpreter until it is over."""
 
 
 def split_text(events: Iterable[Event]) -> Iterator[Event]:

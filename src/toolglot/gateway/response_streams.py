@@ -10,7 +10,7 @@ from typing import Protocol
 
 from toolglot.core.error_guide import explain
 from toolglot.core.errors import ToolglotError
-from toolglot.core.events import Event, Failed, Finished, TextDelta, merge_deltas, split_text
+from toolglot.core.events import PIECE, Event, Failed, Finished, TextDelta, merge_deltas, split_text
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.outcomes import make_explained_error
@@ -105,7 +105,7 @@ class TranslatedStream:
             return self.feed_passing(self.passthrough, chunk)
         decoder, direct = self.decoder, self.direct
         fast_path = None if direct is None else direct.fast_path
-        read_text = None if fast_path is None else decoder.read_text
+        read_text = None if fast_path is None or len(chunk) > PIECE else decoder.read_text
         if fast_path is not None and read_text is not None and (text := read_text(chunk)):
             delivered = fast_path(text)
         else:
@@ -116,7 +116,7 @@ class TranslatedStream:
 
     def feed_passing(self, passthrough: Passthrough, chunk: bytes) -> bytes:
         """Convert a chunk that may pass unchanged (hot path)."""
-        events = self.decoder.feed(chunk)
+        events = self.decode(chunk)
         delivered = self.deliver_events(events)
         for step in self.steps:
             delivered = step.feed(delivered)
@@ -124,11 +124,16 @@ class TranslatedStream:
         self.over = self.decoder.over or self.delivery.over
         return written
 
+    def decode(self, chunk: bytes) -> list[Event]:
+        """The events of a chunk: few, and none with a very long text."""
+        events = self.decoder.feed(chunk)
+        if self.passthrough is None and len(events) >= MERGED_FROM:
+            events = list(merge_deltas(events))
+        return events if len(chunk) <= PIECE else list(split_text(events))
+
     def deliver_chunk(self, chunk: bytes) -> list[Event]:
         """Deliver the events of a chunk, and open the fast path for the next one."""
-        events = self.decoder.feed(chunk)
-        if len(events) >= MERGED_FROM:
-            events = list(merge_deltas(events))
+        events = self.decode(chunk)
         direct = self.direct
         if direct is None or direct.fast_path is None:
             delivered = self.deliver_events(events)

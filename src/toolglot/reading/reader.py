@@ -25,7 +25,6 @@ from toolglot.core.events import (
     ReasoningDelta,
     Span,
     TextDelta,
-    merge_deltas,
 )
 from toolglot.core.options import Options, check_dialect, check_names, check_type
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations
@@ -35,13 +34,6 @@ from toolglot.reading.dialect_index import DialectIndex
 from toolglot.reading.missed_calls import ends_with_call
 from toolglot.reading.plugins import known_dialects, list_call_marks
 from toolglot.reading.state_machine import StateMachine
-
-LONGEST_PIECE = 1 << 14
-"""Characters that are read at once: a search holds the interpreter until it is over, so longer chunks are cut."""
-
-
-def _cut(chunk: str) -> list[str]:
-    return [chunk[at : at + LONGEST_PIECE] for at in range(0, len(chunk), LONGEST_PIECE)]
 
 
 @cache
@@ -147,8 +139,6 @@ class Reader:
         """Read the next chunk of the answer and return the new events. Raises ``UsageError`` after ``close``."""
         source = self._source
         try:
-            if len(chunk) > LONGEST_PIECE:
-                return list(merge_deltas(event for piece in _cut(chunk) for event in self.feed(piece)))
             if (events := source.pass_through(chunk)) is not None:
                 return events
         except TypeError:
@@ -174,10 +164,6 @@ class Reader:
             raise UsageError(f"truncated is {truncated!r}; it must be True or False")
         if not isinstance(chunk, str):
             raise UsageError(f"the answer is text, not {type(chunk).__name__}")
-        before: list[Event] = []
-        if len(chunk) > LONGEST_PIECE:
-            *pieces, chunk = _cut(chunk)
-            before = [event for piece in pieces for event in self.feed(piece)]
         if chunk:
             self._source.push(chunk)
         self._closed = True
@@ -185,7 +171,7 @@ class Reader:
         next(self._steps, None)
         if not truncated and self._has_missed_call():
             self.missed.append(self._machine.blocks.hint)
-        return list(merge_deltas([*before, *self._buffer.drain()])) if before else self._buffer.drain()
+        return self._buffer.drain()
 
     @property
     def is_stuck(self) -> bool:

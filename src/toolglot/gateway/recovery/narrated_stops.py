@@ -146,7 +146,7 @@ def _find_action(language: Language, sentence: str, goes_on: bool) -> int | None
         verb = language.skip_leads(sentence, found.end())
         denied = language.says.search(sentence, found.start(), len(sentence) if language.free_order else found.end())
         return found.start() if denied is None and language.says.match(sentence, verb) is None else -1
-    starts = language.find_clauses(sentence)
+    starts = [0, *(found.end() for found in language.clause.finditer(sentence))]
     place = _find_present(language, sentence, starts, goes_on)
     if place is not None:
         return place

@@ -57,10 +57,6 @@ class Language:
         setattr(self, name, pattern)
         return pattern
 
-    def find_clauses(self, sentence: str) -> list[int]:
-        """Where the clauses of a sentence begin."""
-        return [0, *(found.end() for found in self.clause.finditer(sentence))]
-
     def skip_leads(self, text: str, start: int = 0) -> int:
         """Where the words end that stand at the beginning of a clause and do not change it."""
         found = self.leads.match(text, start)
@@ -113,24 +109,27 @@ def load_language(name: str) -> Language:
 
 
 @cache
-def load_index() -> dict[str, dict[str, str]]:
-    """How languages are recognised: the first and last letter of scripts, words, and letters."""
+def load_signs(kind: str) -> dict[str, list[str]]:
+    """The signs of a kind (*scripts*, *words*, *letters*), each with the languages in which it occurs."""
     index: dict[str, dict[str, str]] = tomllib.loads((_FOLDER / "languages.toml").read_text("utf-8"))
-    return index
+    signs: dict[str, list[str]] = {}
+    for name, text in index[kind].items():
+        for sign in set(text.split()):
+            signs.setdefault(sign, []).append(name)
+    return signs
 
 
 def find_languages(text: str) -> list[Language]:
     """The languages that a folded text may be written in. The end of a long text decides."""
-    index, text = load_index(), text[-_SAMPLE:]
-    shares = {name: sum(ends[0] <= letter <= ends[1] for letter in text) for name, ends in index["scripts"].items()}
-    name = max(shares, key=shares.__getitem__)
-    if _SHARE * shares[name] > sum(letter.isalpha() and letter < "\u0250" for letter in text):
-        return [load_language("ja" if name == "zh" and shares["ja"] else name)]
-    words, letters = Counter(_WORD.findall(text)), Counter(text)
-    scores = {
-        name: sum(words[word] for word in set(frequent.split()))
-        + sum(letters[letter] for letter in index["letters"].get(name, ""))
-        for name, frequent in index["words"].items()
-    }
-    best = max(scores.values())
-    return [load_language(name) for name, score in scores.items() if score == best] if best else [load_language("en")]
+    text = text[-_SAMPLE:]
+    words = load_signs("words")
+    scores = Counter(name for word in _WORD.findall(text) for name in words.get(word, ()))
+    if not text.isascii():
+        shares = {names[0]: len(re.findall(script, text)) for script, names in load_signs("scripts").items()}
+        name = max(shares, key=shares.__getitem__)
+        if _SHARE * shares[name] > sum(letter.isalpha() and letter < "\u0250" for letter in text):
+            return [load_language("ja" if name == "zh" and shares["ja"] else name)]
+        letters = load_signs("letters")
+        scores.update(name for letter in text for name in letters.get(letter, ()))
+    best = max(scores.values(), default=0)
+    return [load_language(name) for name, score in scores.items() if score == best] or [load_language("en")]
