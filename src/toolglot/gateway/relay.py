@@ -104,6 +104,8 @@ class RelayedStream:
             return chunk
         return self.check(chunk)
 
+    feed_large = feed
+
     def check(self, chunk: bytes) -> bytes:
         """What may pass of a chunk that does not have the known frame."""
         if self.waiting or not chunk.endswith(self.delimiters):

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from toolglot.core.error_guide import explain
 from toolglot.core.errors import ToolglotError
-from toolglot.core.events import PIECE, Event, Failed, Finished, TextDelta, merge_deltas, split_text
+from toolglot.core.events import Event, Failed, Finished, TextDelta, merge_deltas, split_text
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.outcomes import make_explained_error
@@ -41,6 +41,8 @@ class Stream(Protocol):
     def over(self) -> bool: ...
 
     def feed(self, chunk: bytes) -> bytes: ...
+
+    def feed_large(self, chunk: bytes) -> bytes: ...
 
     def close(self) -> bytes: ...
 
@@ -105,7 +107,7 @@ class TranslatedStream:
             return self.feed_passing(self.passthrough, chunk)
         decoder, direct = self.decoder, self.direct
         fast_path = None if direct is None else direct.fast_path
-        read_text = None if fast_path is None or len(chunk) > PIECE else decoder.read_text
+        read_text = None if fast_path is None else decoder.read_text
         if fast_path is not None and read_text is not None and (text := read_text(chunk)):
             delivered = fast_path(text)
         else:
@@ -114,9 +116,19 @@ class TranslatedStream:
         self.over = decoder.over or self.delivery.over
         return written if written.isascii() else escape_line_breaks(written)
 
-    def feed_passing(self, passthrough: Passthrough, chunk: bytes) -> bytes:
+    def feed_large(self, chunk: bytes) -> bytes:
+        """Convert a large chunk, in a thread."""
+        if self.passthrough is not None:
+            return self.feed_passing(self.passthrough, chunk, large=True)
+        written = self.encoder.write(self.deliver_chunk(chunk, large=True))
+        self.over = self.decoder.over or self.delivery.over
+        return escape_line_breaks(written)
+
+    def feed_passing(self, passthrough: Passthrough, chunk: bytes, large: bool = False) -> bytes:
         """Convert a chunk that may pass unchanged (hot path)."""
-        events = self.decode(chunk)
+        events = self.decoder.feed(chunk)
+        if large:
+            events = list(split_text(events))
         delivered = self.deliver_events(events)
         for step in self.steps:
             delivered = step.feed(delivered)
@@ -124,16 +136,13 @@ class TranslatedStream:
         self.over = self.decoder.over or self.delivery.over
         return written
 
-    def decode(self, chunk: bytes) -> list[Event]:
-        """The events of a chunk: few, and none with a very long text."""
-        events = self.decoder.feed(chunk)
-        if self.passthrough is None and len(events) >= MERGED_FROM:
-            events = list(merge_deltas(events))
-        return events if len(chunk) <= PIECE else list(split_text(events))
-
-    def deliver_chunk(self, chunk: bytes) -> list[Event]:
+    def deliver_chunk(self, chunk: bytes, large: bool = False) -> list[Event]:
         """Deliver the events of a chunk, and open the fast path for the next one."""
-        events = self.decode(chunk)
+        events = self.decoder.feed(chunk)
+        if len(events) >= MERGED_FROM:
+            events = list(merge_deltas(events))
+        if large:
+            events = list(split_text(events))
         direct = self.direct
         if direct is None or direct.fast_path is None:
             delivered = self.deliver_events(events)

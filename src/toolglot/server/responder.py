@@ -236,7 +236,7 @@ class Responder:
         if self.large:
             chunk = b"".join(self.large)
             self.large.clear()
-            consume(b"", await self.convert(True, stream.feed, chunk))
+            consume(b"", await self.convert(True, stream.feed_large, chunk))
         await self.request.drain()
 
     async def convert(self, large: bool, work: Callable[..., bytes], *args: bytes) -> bytes:

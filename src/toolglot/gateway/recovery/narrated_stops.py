@@ -81,7 +81,7 @@ def announces_action(text: str) -> bool:
     """
     tail = _find_tail(text)
     line = tail[tail.rfind("\n") + 1 :]
-    if not line or _ITEM.match(line) is not None or _OPEN_QUOTE.search(line) is not None:
+    if not line or line[-1] in "?？؟" or _ITEM.match(line) is not None or _OPEN_QUOTE.search(line) is not None:
         return False
     sentences = _SENTENCE_END.split(tail)
     languages = find_languages(tail)
@@ -219,7 +219,8 @@ def _find_tail(text: str) -> str:
     if _ends_in_code(tail, complete=len(text) <= TAIL_SIZE):
         return ""
     plain = _SPANS.sub(_CODE, fold(tail))
-    return _EMPHASIS.sub("", _ASCII_MARK.sub(lambda found: chr(ord(found[0]) + 0xFEE0), plain))
+    plain = plain if plain.isascii() else _ASCII_MARK.sub(lambda found: chr(ord(found[0]) + 0xFEE0), plain)
+    return _EMPHASIS.sub("", plain) if any([mark in plain for mark in "*_#"]) else plain
 
 
 def _take_last_sentence(language: Language, sentences: list[str]) -> tuple[str, bool]:
