@@ -282,6 +282,31 @@ def test_native_calls_are_shown_as_arguments(name: str, arguments: str, problem:
     assert json.loads(shown) == example
 
 
+@in_one_test("dialect", [None, "hermes", "qwen3_coder"])
+@in_one_test(
+    "text",
+    [
+        '<tool_call>{"name": "read_file", "arguments": {"path" "src/a.py"}}</tool_call>',
+        '<tool_call>{"name": "read_file", "arguments": {"path": }}</tool_call>',
+        '<tool_call>{"name": "read_file", "parameters": {"pa',
+        "<tool_call>\n<function=read_file>\n<parameter=start_line>\n3\n</parameter>\n</function>\n</tool_call>",
+        "read_file(start_line=3",
+    ],
+)
+def test_the_name_of_a_tool_is_no_value(text: str, dialect: str | None) -> None:
+    """A call in text that is rejected may belong to a request whose model makes native calls."""
+    for rejected in toolglot.read(text, TOOLS).rejected:
+        feedback = toolglot.feedback(rejected, TOOLS, dialect)
+        assert '"path":"read_file"' not in feedback.replace(": ", ":"), feedback
+        assert "`name`" not in feedback and "write your value of path" in feedback
+
+
+@pytest.mark.parametrize("dialect", [None, "hermes"])
+def test_a_call_in_text_may_be_given_by_its_arguments(dialect: str | None) -> None:
+    rejected = CallRejected('{"path":"a.py","start_line":"x"}', Reason.INVALID_VALUE, "read_file", (), "hermes")
+    assert '"path":"a.py"' in toolglot.feedback(rejected, TOOLS, dialect).replace(": ", ":")
+
+
 def test_a_tool_without_parameters_is_shown_without_arguments() -> None:
     tool = {"name": "list_files", "parameters": {"type": "object", "additionalProperties": False}}
     rejected = CallRejected('{"path":"a"}', Reason.MALFORMED, "list_files")

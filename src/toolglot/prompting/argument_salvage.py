@@ -59,13 +59,15 @@ def salvage_arguments(
 ) -> Salvage:
     """Find the arguments of a rejected call.
 
-    Parameters: ``raw`` is the text of the call, or the JSON of its arguments if it is ``native``; ``tool`` is the tool
-    that it calls or may mean; ``names`` are other names under which the text may call it, and ``keys`` the undeclared
-    arguments that it is known to give.
+    Parameters: ``raw`` is the text of the call or of its arguments, or only these if it is ``native``; ``tool`` is the
+    tool that it calls or may mean; ``names`` are other names under which the text may call it, and ``keys`` the
+    undeclared arguments that it is known to give.
     """
     raw = raw[:MAX_READ]
     wanted = (*islice(tool.parameters.properties, MAX_KEYS), *islice(keys, MAX_KEYS))
     found = read_members(raw) if native else _read_again(raw, tool, (tool.name, *names), wanted)
+    if not (native or found.arguments or found.cut):
+        found = _read_declared_members(raw, wanted)
     if found.is_complete or (found.arguments and (found.cut or native)):
         return found
     pairs = _search_pairs(raw, wanted)
@@ -94,6 +96,12 @@ def read_members(text: str) -> Salvage:
         members[key.value] = member.value
         at = member.end
     return Salvage(members)
+
+
+def _read_declared_members(text: str, keys: Collection[str]) -> Salvage:
+    """A text that is nothing but the arguments of a call: a complete JSON object that has one of the keys."""
+    found = read_members(text)
+    return found if found.is_complete and not found.arguments.keys().isdisjoint(keys) else Salvage()
 
 
 class _Decoded(Struct, frozen=True):

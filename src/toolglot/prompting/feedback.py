@@ -94,7 +94,8 @@ def write_feedback(
     """Tell a model what was wrong with its calls, and show the first one as it should be.
 
     Parameters:
-        rejected: the rejected calls of one answer. Of a native call, ``raw`` is the text of its arguments.
+        rejected: the rejected calls of one answer. Of a native call, ``raw`` is the text of its arguments and
+            ``dialect`` is empty.
         tools: the tools on offer, under the names that the model knows.
         dialect: the dialect of the model (or a model id), None if it makes native calls.
         break_character: the invisible character that breaks quoted marks; by default one that the calls do not hold.
@@ -149,9 +150,10 @@ class _Rejection:
 
     def _correct(self, tool: Tool) -> None:
         """Keep the good arguments of the call, and correct the others."""
-        call, dialect = self.call, self.dialect
+        call = self.call
+        is_native = self.dialect is None and not call.dialect
         keys = [defect.where.removeprefix(_ARGUMENT) for defect in call.defects if _is_unknown_key(defect)]
-        self.salvage = salvage_arguments(call.raw, self.compiled, (self.written,), keys, dialect is None)
+        self.salvage = salvage_arguments(call.raw, self.compiled, (self.written,), keys, is_native)
         missing = [it.where.removeprefix(_ARGUMENT) for it in call.defects if it.reason is Reason.MISSING_ARGUMENT]
         self.corrected = correct_arguments(tool, self.compiled, self.salvage, missing)
         self.corrected.made_up += [key for key in _list_repeated(call.defects) if key in self.corrected.arguments]
