@@ -63,6 +63,22 @@ def explain(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+def test_the_first_message_of_a_web_chat_is_explained(
+    capsys: pytest.CaptureFixture[str], request_file: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "toolglot.toml"
+    file.write_text(
+        '[[upstream]]\nname = "q"\nwire = "qwen_web"\naccept_terms = true\napi_key = "the-secret-token"\n'
+        'base_url = "http://127.0.0.1:1"\n'
+    )
+    output = explain(capsys, request_file, "--config", str(file), "--state-dir", "none")
+    assert output["tier"] == "text" and any("begins a new one" in note for note in output["notes"])
+    assert output["request"]["url"].startswith("http://127.0.0.1:1/api/v2/chat/completions")
+    [message] = output["request"]["body"]["messages"]
+    assert "<read>" in message["content"] and message["role"] == "user"
+    assert "the-secret-token" not in json.dumps(output)
+
+
 def test_a_route_is_explained(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
     assert main(["explain", request_file, "--base-url", GROQ, "--api-key", KEY]) == 0
     output = capsys.readouterr().out

@@ -20,6 +20,8 @@ from toolglot.cli.main import main
 from toolglot.clients.agents import AGENTS
 from toolglot.config import KeyHash
 from toolglot.sim import running
+from toolglot.sim.qwen_web import ChatSimOptions, ChatSimulation
+from toolglot.sim.qwen_web import make_app as make_chat_app
 
 Cli = Callable[..., tuple[int, str, str]]
 WITH_FILES = [agent.name for agent in AGENTS if agent.files]
@@ -356,6 +358,27 @@ def test_whose_key_was_refused(given: str, cli: Cli, loop: Loop, monkeypatch: py
     assert ("refuses the gateway's own key" if given else "the gateway has none for it") in found["key"]["text"]
     assert "not the key of your client" in found["key"]["text"] and "TOOLGLOT_API_KEY" in found["key"]["remedy"]
     assert "another-key" not in json.dumps(found)
+
+
+@pytest.mark.parametrize("given", ["sim-token", "another-token", ""])
+def test_the_web_chat_is_asked_for_its_key_a_model_and_a_streamed_call(
+    given: str, cli: Cli, loop: Loop, tmp_path: Path
+) -> None:
+    simulation = ChatSimulation(ChatSimOptions(model_list="nested"))
+    with loop.entered(running(make_chat_app(simulation))) as address:
+        file = tmp_path / "toolglot.toml"
+        file.write_text(
+            f'[[upstream]]\nname = "q"\nwire = "qwen_web"\naccept_terms = true\nbase_url = "{address}"\n'
+            f'api_key = "{given}"\n'
+        )
+        code, found = examine(cli, "--config", str(file), "--port", "0", "--state-dir", "none")
+    if given == "sim-token":
+        assert code == 0 and "accepted" in found["key"]["text"] and "qwen3.7-plus" in found["model"]["text"]
+        assert '{"city":"Paris"}' in found["call"]["text"] and "262,144" in found["context"]["text"]
+        assert simulation.chats == {} and simulation.seen, "the chat of the check is deleted"
+    else:
+        assert code == 2 and found["key"]["severity"] == "problem" and "model" not in found
+        assert ("refuses the gateway's own key" if given else "the gateway has none for it") in found["key"]["text"]
 
 
 def test_a_key_that_only_chats_need(cli: Cli, loop: Loop) -> None:

@@ -95,6 +95,45 @@ def test_an_error_in_the_middle_of_a_stream_is_reported(name: str, tmp_path: Pat
     play(lab, test)
 
 
+@pytest.mark.parametrize("name", sorted(STATUS))
+def test_an_error_in_the_middle_of_a_whole_answer_has_its_status(name: str, tmp_path: Path) -> None:
+    lab = Lab(tmp_path, stream=False)
+
+    async def test() -> None:
+        client = Client(lab)
+        client.say()
+        lab.simulation.inject(f"{name}_mid", times=3)
+        lab.answers = [Answer("A long answer. " * 40) for _ in range(3)]
+        status, error = await client.post()
+        assert status == STATUS[name] and error["message"], error
+
+    play(lab, test)
+
+
+@pytest.mark.parametrize("listed", ["flat", "nested"])
+def test_models_are_listed_wherever_the_service_has_them(listed: str, tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+
+    async def test() -> None:
+        async with lab.session.get(f"{lab.gateways[0]}/v1/models") as response:
+            names = {model["id"] for model in (await response.json())["data"]}
+        assert {"one", "two"} <= names
+
+    play(lab, test, model_list=listed, models=("one", "two"))
+
+
+def test_a_list_of_models_that_is_refused_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    lab = Lab(tmp_path)
+
+    async def test() -> None:
+        lab.simulation.inject("models_unauthorized", times=2)
+        async with lab.session.get(f"{lab.gateways[0]}/v1/models") as response:
+            assert response.status == 200
+        assert "lists no models" in caplog.text and "token" in caplog.text
+
+    play(lab, test)
+
+
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("page", RISK_PAGES)
 def test_a_risk_page_opens_the_circuit(page: str, stream: bool, tmp_path: Path) -> None:

@@ -291,10 +291,8 @@ def test_an_unknown_parent_and_a_deleted_chat_are_gone() -> None:
 
 def test_models_of_both_addresses() -> None:
     async def test(client: Client) -> None:
-        listed = [
-            await client.send(call) for call in (CHAT.list_models, ChatCall(method="GET", path="/api/v2/models/"))
-        ]
-        for body in listed:
+        for call in CHAT.list_models:
+            body = await client.send(call)
             assert [model["id"] for model in CHAT.read_models(body)] == ["one", "two"]
 
     simulate(test, models=("one", "two"))

@@ -31,6 +31,8 @@ examples:
   toolglot explain --learned                                                what mode auto has learned so far
 """
 NOT_ASKED = "the server was not asked what it can do; --ask asks it"
+CHAT_ID = "NEW_CHAT"
+NEW_CHAT = "the upstream keeps chats: this begins a new one; a later turn sends only what follows its last answer"
 SECRET_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key", "api-key")
 ARM_TEXTS = {
     "off": "off",
@@ -163,7 +165,11 @@ def describe_exchange(exchange: Exchange, notes: list[str], now: float) -> dict[
     route, upstream = exchange.route, exchange.route.upstream
     secret = {*SECRET_HEADERS, *upstream.own_headers}
     headers = {name: MASK if name in secret else value for name, value in default_headers(upstream).items()}
-    body = _redact_all(json.loads(exchange.upstream_body), lambda text: redact(text, upstream.secrets))
+    address, body = exchange.address, exchange.upstream_body
+    if exchange.chat_turn is not None:
+        address, body = _begin_chat(exchange, now)
+        notes = [*notes, NEW_CHAT]
+    body = _redact_all(json.loads(body), lambda text: redact(text, upstream.secrets))
     return {
         "model": route.model.name,
         "upstream": {
@@ -185,8 +191,19 @@ def describe_exchange(exchange: Exchange, notes: list[str], now: float) -> dict[
         "mapping": exchange.mapping and exchange.mapping.describe(),
         "learned": route.failure and asdict(route.failure),
         "notes": [*notes, *exchange.recorder.notes],
-        "request": {"url": mask_address(exchange.address), "headers": headers, "body": body},
+        "request": {"url": mask_address(address), "headers": headers, "body": body},
     }
+
+
+def _begin_chat(exchange: Exchange, now: float) -> tuple[str, bytes]:
+    """The address and the body of the first message of a new chat of a stateful upstream."""
+    from toolglot.wires.protocol import ChatPosition
+
+    turn, chat = exchange.chat_turn, exchange.upstream_wire.chat
+    assert turn is not None and chat is not None
+    body = exchange.upstream_wire.encode_request(turn.conversation, stream=True, wants_usage=True)
+    position = ChatPosition(chat_id=CHAT_ID, parent="", fresh_id=lambda: "0", now=now)
+    return exchange.route.upstream.endpoint(chat.locate(CHAT_ID), ""), chat.place(body, position)
 
 
 def _redact_all(value: Any, redact: Callable[[str], str]) -> Any:

@@ -252,8 +252,7 @@ class Exchange(Struct, eq=False):
     def check_failure(self, event: Failed, sent: bool) -> None:
         """A response failed while it was read. Raises the failure if the client has received nothing of it and the
         request can fall back to text."""
-        event, chat = redact_failure(event, self.secrets), self.upstream_wire.chat
-        error = chat.restore_error(event) if chat is not None else make_error(event)
+        error = make_error(redact_failure(event, self.secrets), self.upstream_wire)
         if not sent and self.may_ask_again(error):
             raise error
         self.commit()

@@ -22,6 +22,7 @@ from toolglot.core.events import (
     TextDelta,
 )
 from toolglot.core.redaction import redact, redact_code
+from toolglot.wires.protocol import Wire
 
 ENVELOPE: Final[tuple[type, ...]] = (Started, Finished, Failed)
 NO_ANSWER: Final[tuple[type, ...]] = (
@@ -45,8 +46,10 @@ UNFINISHED: Final = "upstream_closed"
 """The error code with which decoders of all wires report a response without a finish."""
 
 
-def make_error(event: Failed) -> ToolglotError:
-    """The error of a failed answer, with the status that the upstream names in it."""
+def make_error(event: Failed, wire: Wire) -> ToolglotError:
+    """The error of a failed answer of an upstream, with the status that it names or that its code means."""
+    if wire.chat is not None:
+        return wire.chat.restore_error(event)
     if status := read_status(event.kind):
         return UpstreamResponseError(event.message, status, event.kind)
     error = UpstreamError(event.message)
@@ -54,9 +57,9 @@ def make_error(event: Failed) -> ToolglotError:
     return error
 
 
-def make_explained_error(event: Failed) -> ToolglotError:
+def make_explained_error(event: Failed, wire: Wire) -> ToolglotError:
     """The error of a failed answer whose text is already the client's (``explain_to_client``)."""
-    error = make_error(event)
+    error = make_error(event, wire)
     error.explanation = event.message
     return error
 

@@ -146,7 +146,7 @@ def _complete(exchange: Exchange, delivered: list[Event]) -> list[Event]:
     for step in open_steps(exchange, streamed=False):
         delivered = step.feed(delivered)
     if delivered and isinstance(delivered[-1], Failed):
-        raise make_explained_error(delivered[-1])
+        raise make_explained_error(delivered[-1], exchange.upstream_wire)
     return _drop_unfinished(delivered)
 
 
@@ -177,7 +177,9 @@ def _relay_whole(exchange: Exchange, body: bytes) -> bytes:
     events = whole.events
     failure = find_emptiness(events, exchange.wire.success_reasons)
     if failure is not None:
-        raise make_explained_error(explain_to_client(failure, exchange.route.upstream.place, exchange.secrets))
+        raise make_explained_error(
+            explain_to_client(failure, exchange.route.upstream.place, exchange.secrets), exchange.upstream_wire
+        )
     keep_for_reference(exchange, whole)
     exchange.remaining_events = lambda: events
     if dry_run := open_dry_run(exchange, streamed=False):

@@ -208,7 +208,7 @@ class TranslatedStream:
         whole = exchange.upstream_wire.decode_response(body, exchange.new_call_id)
         delivered = self.deliver([*split_text(whole.events)])
         if delivered and isinstance(delivered[-1], Failed):
-            raise make_explained_error(delivered[-1])
+            raise make_explained_error(delivered[-1], exchange.upstream_wire)
         return escape_line_breaks(self.encoder.write(delivered))
 
     def fail(self, error: ToolglotError) -> bytes:

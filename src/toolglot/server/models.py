@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
@@ -14,6 +15,7 @@ from toolglot.config import Settings, Upstream
 from toolglot.config.settings import ANY, ONLY_MODEL
 from toolglot.config.upstream_errors import add_served_models
 from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseError
+from toolglot.core.redaction import redact
 from toolglot.gateway.exchange import Exchange
 from toolglot.server.http_request import Request, Response
 from toolglot.server.upstream.chats import ChatClient
@@ -21,6 +23,7 @@ from toolglot.server.upstream.connection import SMALL_BODY
 from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires
 
+LOG = logging.getLogger("toolglot.server")
 LIST_SECONDS: Final = 3.0
 """Seconds that an error waits for the list of models that it names."""
 LONG_AGO: Final = "1970-01-01T00:00:00Z"
@@ -75,7 +78,8 @@ class Models:
                 async with self.pool.send("GET", upstream.endpoint("/models"), upstream, headers) as response:
                     answer = msgspec.json.decode(await response.read(SMALL_BODY))
                 listed = answer.get("data") if isinstance(answer, dict) else None
-        except (ToolglotError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (ToolglotError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            LOG.warning("upstream %r lists no models: %s", upstream.name, redact(str(error), upstream.secrets))
             return []
         return [
             {**describe_model(model["id"], upstream.name), **model}

@@ -216,6 +216,7 @@ class ChatProtocol(Struct, frozen=True, kw_only=True):
     encodes the first message of a chat, ``encode_tail`` the messages that follow the chat's last answer; a system
     message before them replaces the instructions of the chat. ``place(body, position)`` completes either.
     ``locate(chat_id)`` is the path of completions. ``stop`` ends an answer in progress; ``delete`` deletes a chat.
+    ``list_models`` are the calls that may list the models, ``check_key`` asks for the account of the key.
     ``classify`` says what an error means; ``restore_error`` makes the error of a ``Failed`` event. ``read_error(body)``
     is the error in an answer with status 200, if it is one. The id of an answer is that of the decoder's ``Started``
     event.
@@ -228,7 +229,8 @@ class ChatProtocol(Struct, frozen=True, kw_only=True):
     locate: Callable[[str], str]
     stop: Callable[[str, str], ChatCall]
     delete: Callable[[str], ChatCall]
-    list_models: ChatCall
+    list_models: tuple[ChatCall, ...]
+    check_key: ChatCall
     read_models: Callable[[bytes], list[dict[str, Any]]]
     read_error: Callable[[bytes], UpstreamResponseError | None]
     restore_error: Callable[[Failed], ToolglotError]

@@ -11,9 +11,12 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
+from secrets import token_urlsafe
+from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 from toolglot.config import Settings, Upstream
+from toolglot.config.upstream_errors import KEY_STATUSES
 from toolglot.core.errors import StoreError, ToolglotError, UpstreamError, UpstreamResponseError
 from toolglot.gateway.context import Source
 from toolglot.gateway.exchange import Exchange
@@ -22,6 +25,7 @@ from toolglot.gateway.sessions.turns import ChatTurn, estimate_tokens
 from toolglot.server.http_request import Request, Response
 from toolglot.server.responder import Responder
 from toolglot.server.upstream.connection import SMALL_BODY
+from toolglot.server.upstream.discovery import default_headers
 from toolglot.server.upstream.pool import ConnectionPool, PendingRequest
 from toolglot.store.interface import Chat
 from toolglot.wires import all_wires
@@ -191,19 +195,59 @@ class ChatClient:
 
     async def create_chat(self, chat: ChatProtocol, upstream: Upstream, client_key: str, model: str) -> str:
         call = chat.create(model, self.source.now())
-        async with self.open(chat, call, upstream, client_key) as received:
-            body = await received.read(SMALL_BODY)
-            if received.status >= 400:
-                raise all_wires()[upstream.wire].decode_error(received.status, body)
-        return chat.read_chat_id(body)
+        return chat.read_chat_id(await self.fetch(chat, call, upstream, client_key))
 
     async def fetch_models(self, upstream: Upstream, client_key: str) -> list[dict[str, Any]]:
-        """The models of a stateful upstream. Raises: UpstreamError."""
+        """The models of a stateful upstream. Raises: UpstreamError if it lists none and refuses a list."""
         self.check_circuit(upstream)
         chat = all_wires()[upstream.wire].chat
         assert chat is not None
-        async with self.open(chat, chat.list_models, upstream, client_key) as received:
-            return chat.read_models(await received.read(SMALL_BODY))
+        refusal: UpstreamError | None = None
+        for call in chat.list_models:
+            try:
+                models = chat.read_models(await self.fetch(chat, call, upstream, client_key))
+            except UpstreamResponseError as error:
+                refusal = refusal or error
+                continue
+            if models:
+                return models
+        if refusal is not None:
+            raise refusal
+        return []
+
+    async def check_key(self, upstream: Upstream) -> None:
+        """Raise UpstreamResponseError if a stateful upstream refuses the gateway's own key."""
+        chat = all_wires()[upstream.wire].chat
+        assert chat is not None
+        try:
+            await self.fetch(chat, chat.check_key, upstream, "")
+        except UpstreamResponseError as error:
+            if error.status in KEY_STATUSES:
+                raise
+
+    async def ask_once(self, exchange: Exchange) -> bytes:
+        """The answer of an exchange in a chat of its own, which is deleted. Raises: UpstreamError."""
+        turn, upstream, chat = exchange.chat_turn, exchange.route.upstream, exchange.upstream_wire.chat
+        assert turn is not None and chat is not None
+        place = ChatPlace(chat_id=await self.create_chat(chat, upstream, "", turn.conversation.model))
+        try:
+            body = self.encode(exchange, chat, place)
+            call = ChatCall(method="POST", path=chat.locate(place.chat_id), body=body)
+            return await self.fetch(chat, call, upstream, "", place.chat_id)
+        finally:
+            await self.call(chat, chat.delete(place.chat_id), upstream)
+
+    async def fetch(
+        self, chat: ChatProtocol, call: ChatCall, upstream: Upstream, client_key: str, chat_id: str = ""
+    ) -> bytes:
+        """The body of a response. Raises: UpstreamError, also for one in a response with status 200."""
+        async with self.open(chat, call, upstream, client_key, chat_id) as received:
+            body = await received.read(SMALL_BODY)
+            failed = received.status >= 400
+        error = all_wires()[upstream.wire].decode_error(received.status, body) if failed else chat.read_error(body)
+        if error is not None:
+            raise error
+        return body
 
     async def call(self, chat: ChatProtocol, call: ChatCall, upstream: Upstream, client_key: str = "") -> bool:
         """Send a request for which no client waits. Returns whether the upstream accepted it."""
@@ -266,3 +310,10 @@ class ChatClient:
     def open_circuit(self, upstream: Upstream) -> None:
         LOG.error("upstream %r suspects automated use; it is not asked for %.0f s", upstream.name, BLOCKED_SECONDS)
         self.blocked_until[upstream.name] = self.source.now() + BLOCKED_SECONDS
+
+
+def open_chats(settings: Settings, pool: ConnectionPool) -> ChatClient:
+    """The chats of upstreams for checks: without a store, and with the gateway's own key."""
+    source = Source(time, token_urlsafe)
+    index = ChatIndex(None, source.now, source.token)
+    return ChatClient(settings, pool, index, source, lambda upstream, _: default_headers(upstream))

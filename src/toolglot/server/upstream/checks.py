@@ -29,6 +29,7 @@ from toolglot.core.errors import (
 )
 from toolglot.core.redaction import redact
 from toolglot.server.responder import CONTEXT_EXCEEDED
+from toolglot.server.upstream.chats import open_chats
 from toolglot.server.upstream.context_size import find_context_size, list_models, model_names
 from toolglot.server.upstream.findings import FINE, PROBLEM, WARNING, Finding
 from toolglot.server.upstream.pool import ConnectionPool
@@ -63,11 +64,14 @@ async def check_upstream(settings: Settings, examined: Examined, pool: Connectio
         yield unreachable
         return
     yield Finding("upstream", FINE, f"{where} is reachable")
-    if all_wires()[upstream.wire].chat is not None:
-        return
     try:
         async with asyncio.timeout(LIST_TIMEOUT):
-            examined.listed = await list_models(pool, upstream)
+            if all_wires()[upstream.wire].chat is not None:
+                chats = open_chats(settings, pool)
+                await chats.check_key(upstream)
+                examined.listed = await chats.fetch_models(upstream, "")
+            else:
+                examined.listed = await list_models(pool, upstream)
         yield Finding("key", FINE, f"{where}: {'accepted' if upstream.api_key else 'none is needed to list models'}")
     except (ToolglotError, ValueError, TimeoutError) as error:
         finding = describe_refusal(upstream, error)

@@ -37,7 +37,7 @@ class ContextSize(Struct, frozen=True):
 
 
 async def list_models(pool: ConnectionPool, upstream: Upstream) -> list[dict[str, Any]]:
-    """The models that an upstream lists, with what it says about them.
+    """The models that a stateless upstream lists, with what it says about them.
 
     Raises: ToolglotError if it refuses or cannot be reached; ValueError if the answer is no list of models.
     """
@@ -65,12 +65,14 @@ async def find_context_size(
     pool: ConnectionPool, upstream: Upstream, model: str, listed: Sequence[Mapping[str, Any]]
 ) -> ContextSize | None:
     """The context size of a model, or None if the server does not state it."""
+    entry = next((one for one in listed if _name(one) == model), {})
+    if all_wires()[upstream.wire].chat is not None:
+        return _read_listed(entry)
     root = _root(upstream.base_url)
     asked = json.dumps({"model": model}).encode()
     properties, shown = await asyncio.gather(
         _ask(pool, upstream, "GET", f"{root}/props"), _ask(pool, upstream, "POST", f"{root}/api/show", asked)
     )
-    entry = next((one for one in listed if _name(one) == model), {})
     return _read_properties(properties) or _read_shown(shown) or _read_listed(entry)
 
 

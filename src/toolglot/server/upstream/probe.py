@@ -23,6 +23,7 @@ from toolglot.gateway.exchange import Exchange, prepare
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown
 from toolglot.gateway.telemetry.log import Telemetry, redact
+from toolglot.server.upstream.chats import open_chats
 from toolglot.server.upstream.discovery import Discovery, default_headers
 from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires, openai_chat
@@ -92,8 +93,7 @@ class Probe:
         """Whether the server lists its models; the first is tested if none is configured."""
         began = self.clock()
         try:
-            listed = json.loads(await self.fetch("GET", self.upstream.endpoint("/models")))
-            names = [one["id"] for one in listed["data"]]
+            names = await self.fetch_names()
         except (ToolglotError, ValueError, KeyError, TypeError) as error:
             return Finding(name="models", result=NO, detail=self.clean(str(error)), seconds=self.clock() - began)
         self.model = self.model or (names[0] if names else "")
@@ -118,7 +118,10 @@ class Probe:
         began = self.clock()
         try:
             exchange = self.prepare(test)
-            body = await self.fetch("POST", exchange.address, exchange.upstream_body, exchange)
+            if exchange.chat_turn is not None:
+                body = await self.ask_chat(exchange)
+            else:
+                body = await self.fetch("POST", exchange.address, exchange.upstream_body, exchange)
             calls = read_calls(reply(exchange, body, streamed=body.lstrip().startswith((b"data:", b"event:", b":"))))
         except ToolglotError as error:
             status = error.status if isinstance(error, UpstreamResponseError) else 0
@@ -154,6 +157,18 @@ class Probe:
             if response.status >= 300:
                 raise (exchange.upstream_wire if exchange else _WIRE).decode_error(response.status, received)
             return received
+
+    async def fetch_names(self) -> list[str]:
+        if all_wires()[self.upstream.wire].chat is None:
+            listed = json.loads(await self.fetch("GET", self.upstream.endpoint("/models")))["data"]
+        else:
+            async with fresh_pool() as pool:
+                listed = await open_chats(self.settings, pool).fetch_models(self.upstream, "")
+        return [one["id"] for one in listed]
+
+    async def ask_chat(self, exchange: Exchange) -> bytes:
+        async with fresh_pool() as pool:
+            return await open_chats(self.settings, pool).ask_once(exchange)
 
     def clean(self, text: str) -> str:
         return " ".join(redact(text, self.upstream.secrets).split())[:200]

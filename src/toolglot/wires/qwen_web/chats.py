@@ -23,7 +23,9 @@ ORIGIN: Final = "https://chat.qwen.ai"
 WEB_VERSION: Final = "0.3.11"
 """Version of the web page whose protocol this is."""
 COMPLETIONS: Final = "/api/v2/chat/completions"
-LIST_MODELS: Final = ChatCall(method="GET", path="/api/models")
+LIST_MODELS: Final = (ChatCall(method="GET", path="/api/models"), ChatCall(method="GET", path="/api/v2/models/"))
+"""The service has had both; some of its addresses have only one."""
+CHECK_KEY: Final = ChatCall(method="GET", path="/api/v1/auths/")
 
 
 def create(model: str, now: float) -> ChatCall:
@@ -129,6 +131,7 @@ CHAT: Final = ChatProtocol(
     stop=stop,
     delete=delete,
     list_models=LIST_MODELS,
+    check_key=CHECK_KEY,
     read_models=read_models,
     read_error=read_error,
     restore_error=restore_error,
