@@ -9,6 +9,7 @@ import pytest
 from support.rows import in_one_test
 
 import toolglot
+from toolglot.core.events import CallEnded, TextDelta
 from toolglot.dialects.event_buffer import TAIL_SIZE
 from toolglot.reading.example_detection import announces_example
 
@@ -324,6 +325,12 @@ WRITTEN = {
     "hermes": '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>',
     "qwen3_coder": "<tool_call>\n<function=read_file>\n<parameter=path>\na.py\n</parameter>\n</function>\n</tool_call>",
 }
+MARKED = ("hermes", "qwen3_coder")
+LEADS = (
+    *("The corrected file looks like this:", "The test looks like this:", "Usage:", "Here is a minimal example:"),
+    *("The file has this format:", "The request looks like this:", "Example:", "The syntax is:", "As an example:"),
+)
+"""Words that also precede the last call of an answer, which is meant."""
 
 
 def generate_meant() -> list[str]:
@@ -358,9 +365,20 @@ def test_meant_calls_are_read_and_examples_are_not(way: str) -> None:
             answer_text
         )
     for answer_text in INTRODUCTIONS:
-        text = f"{answer_text}\n{written}"
-        reading = toolglot.read(text, TOOLS)
-        assert (reading.calls, reading.text) == ([], text), answer_text
+        for behind in ("\n\nThat is all.", *(() if way in MARKED else ("",))):
+            text = f"{answer_text}\n{written}{behind}"
+            reading = toolglot.read(text, TOOLS)
+            assert (reading.calls, reading.text) == ([], text), answer_text
+
+
+@pytest.mark.parametrize("way", MARKED)
+def test_a_marked_call_that_ends_the_answer_is_delivered_whatever_precedes_it(way: str) -> None:
+    for introduction in (text for text in (*INTRODUCTIONS, *LEADS) if "do not run" not in text):
+        for chunks in ([f"{introduction}\n\n{WRITTEN[way]}"], [*f"{introduction}\n\n", *WRITTEN[way], "\n"]):
+            reader = toolglot.Reader(TOOLS)
+            events = [*(event for chunk in chunks for event in reader.feed(chunk)), *reader.close()]
+            assert [type(event) for event in events].count(CallEnded) == 1, introduction
+            assert "".join(e.text for e in events if isinstance(e, TextDelta)).strip() == introduction.strip()
 
 
 @pytest.mark.parametrize("way", WRITTEN)
@@ -374,7 +392,7 @@ def test_a_call_in_a_block_quote_is_text(prefix: str, way: str) -> None:
 
 @pytest.mark.parametrize("way", WRITTEN)
 def test_every_call_of_an_example_is_shown(way: str) -> None:
-    text = f"For example:\n\n{WRITTEN[way]}\n\n{WRITTEN[way]}"
+    text = f"For example:\n\n{WRITTEN[way]}\n\n{WRITTEN[way]}\n\nThat is all."
     reading = toolglot.read(text, TOOLS)
     assert (reading.calls, reading.text) == ([], text)
 

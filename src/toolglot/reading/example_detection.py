@@ -146,14 +146,23 @@ _SIGNS = re.compile(r"[:,：，、]")
 """Punctuation that may follow such a phrase."""
 
 
+def is_shown(text: str) -> bool:
+    """Whether a call after this text is never meant: it is in a block quote, or the text says that it must not be made.
+
+    Parameters: ``text`` is the text before a call.
+    """
+    if text[-1:] in _BLANKS and _BLOCK_QUOTE.search(text, max(0, len(text) - 40)) is not None:
+        return True
+    sentence, signs = _take_last_sentence(_fold(text[-TAIL_SIZE:]))
+    return _COLON.search(signs.partition("\n")[0]) is not None and doubts.REFUSED.search(sentence) is not None
+
+
 def announces_example(text: str) -> bool:
     """Whether the end of a text introduces an example.
 
     Parameters: ``text`` is the text before a call.
-    Returns: True if the call that follows is an example.
+    Returns: True if the call that follows is an example; a marked call, only if the answer goes on after it.
     """
-    if text[-1:] in _BLANKS and _BLOCK_QUOTE.search(text, max(0, len(text) - 40)) is not None:
-        return True
     written, rest = _split(_fold(text[-TAIL_SIZE:]))
     line, signs = written.rpartition("\n")[2], rest.partition("\n")[0]
     if _HEADING.fullmatch(line) is not None:
@@ -171,8 +180,6 @@ def announces_example(text: str) -> bool:
         return _LOOKING.search(sentence) is None and not _is_quoted(sentence[: phrase.start()], signs)
     if _COLON.search(signs) is None:
         return False
-    if doubts.REFUSED.search(sentence) is not None:
-        return True
     return _SUPPOSING.match(sentence) is not None and _ACTING.search(sentence) is None
 
 

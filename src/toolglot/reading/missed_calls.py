@@ -19,7 +19,7 @@ from itertools import islice
 from toolglot.core.schema.toolset import CompiledTool, CompiledTools
 from toolglot.core.uncached_regex import compile_uncached
 from toolglot.dialects.event_buffer import TAIL_SIZE
-from toolglot.reading.example_detection import announces_example
+from toolglot.reading.example_detection import announces_example, is_shown
 
 MAX_TEXT = 1 << 15
 """How much of the end of an answer is searched."""
@@ -109,7 +109,8 @@ def _is_call(text: str, start: int, end: int, tool: CompiledTool) -> bool:
             return False
     elif len(_FENCE.findall(text, 0, line)) % 2:
         return False
-    return not announces_example(text[max(0, first - TAIL_SIZE) : first])
+    before = text[max(0, first - TAIL_SIZE) : first]
+    return not (announces_example(before) or is_shown(before))
 
 
 def _find_first_line(text: str, line: int) -> int:

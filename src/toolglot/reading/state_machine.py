@@ -36,7 +36,7 @@ from toolglot.reading.dialect_index import (
     Openings,
     T,
 )
-from toolglot.reading.example_detection import CodeSpans, announces_example, introduces_call, is_doubtful
+from toolglot.reading.example_detection import CodeSpans, announces_example, introduces_call, is_doubtful, is_shown
 from toolglot.reading.fabricated_results import drop_to_end, has_content
 from toolglot.reading.open_elements import OpenElements
 
@@ -498,7 +498,7 @@ class StateMachine:
     def fail_block(self, block: CallBlock, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
         """Handle a block without calls; True if all of it was emitted, as text or as a rejected call."""
         meant = bool(block.dialect and not self.thinking and (wrap or block.known_tool))
-        meant = meant and not announces_example(self.shown.tail)
+        meant = meant and not (announces_example(self.shown.tail) or is_shown(self.shown.tail))
         if meant and (yield from self.blocks.report_miss(block, wrap, header)):
             self.line_start = self.after_call = True
             return True
@@ -509,8 +509,10 @@ class StateMachine:
         commitment = self.commitment_of(wrap if wrap is not None else header)
         self.is_example = self.is_doubtful = False
         if not self.shown.is_empty:
-            self.is_example = announces_example(self.shown.tail) or self.open_elements.hold_call()
-            self.is_doubtful = not (self.is_example or self.thinking) and is_doubtful(self.shown.tail)
+            tail, announced = self.shown.tail, announces_example(self.shown.tail)
+            shown = is_shown(tail) or self.open_elements.hold_call()
+            self.is_example = shown or (announced and commitment is not Commitment.MARKED)
+            self.is_doubtful = not (self.is_example or self.thinking) and (announced or is_doubtful(tail))
         if self.is_example or self.is_doubtful or self.thinking or self.deferred.blocks:
             return True
         if self.after_call and self.marked_block and commitment is not Commitment.MARKED:
