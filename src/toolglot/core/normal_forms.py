@@ -130,8 +130,12 @@ _CODE_SIGNS: Final = (
 """Codes, or beginnings of codes, of signs that calls are written with; a text without them is not decoded."""
 _WORD: Final = "[A-Za-z0-9+/_-]"
 _BREAK: Final = r"(?:[\r\n]|\\[rn])+[ \t>|]*"
-_BLOBS: Final = re.compile(rf"{_WORD}{{20,}}+(?:{_BREAK}{_WORD}{{20,}}+)*+(?:{_BREAK}{_WORD}+)?")
+_BLOBS: Final = re.compile(
+    rf"(?:{_WORD}{{20,}}+(?:{_BREAK}{_WORD}{{20,}}+)*+|{_WORD}{{12,}}+(?:{_BREAK}{_WORD}{{12,}}+)++)(?:{_BREAK}{_WORD}+)?"
+)
 """Hexadecimal digits or base64, also over several lines."""
+_BLOB_PREFIX: Final = re.compile(r"(?:0[xX]|[A-Za-z0-9]{0,40}[_/-])")
+"""What may stand right before such digits: the sign of hexadecimal numbers, a label or the beginning of an address."""
 _BLOB_EDGE: Final = re.compile(r"[A-Za-z0-9+/_%=-]{16}")
 _HEX: Final = re.compile("(?:[0-9a-fA-F]{2})+")
 _NO_DIGITS: Final = re.compile(r"\\[rn]|[^A-Za-z0-9+/_-]+")
@@ -190,8 +194,17 @@ def _decode_codes(written: str) -> str:
 
 
 def _decode_blob(written: str) -> str | None:
-    """Decode hexadecimal digits or base64; None if that gives no text."""
-    if not (_HEX.match(written[:20]) or _is_text(a2b_base64(written[:20].translate(_URL_SAFE)))):
+    """Decode hexadecimal digits or base64, also after a prefix; None if that gives no text."""
+    decoded, prefix = _decode_digits(written), _BLOB_PREFIX.match(written)
+    if decoded is None and prefix is not None and len(written) >= prefix.end() + 20:
+        decoded = _decode_digits(written[prefix.end() :])
+        decoded = decoded if decoded is None else prefix[0] + decoded
+    return decoded
+
+
+def _decode_digits(written: str) -> str | None:
+    head = _NO_DIGITS.sub("", written[:40])[:20].translate(_URL_SAFE)
+    if len(head) < 20 or not (_HEX.match(head) or _is_text(a2b_base64(head))):
         return None
     digits = _NO_DIGITS.sub("", written).translate(_URL_SAFE)
     if _HEX.fullmatch(digits):

@@ -37,7 +37,8 @@ MAX_PIECED_CHARACTERS: Final = 1 << 20
 MAX_PIECES: Final = 3
 """The most pieces that a quotation is put together from."""
 MIN_PIECE: Final = 4
-"""The shortest piece, but for the first and for brackets at the end."""
+"""The shortest piece, but for the first, for brackets at the end, and for what is a text, or the beginning of one, that
+follows the end of another."""
 MAX_DISTANCE: Final = 4
 """How many texts further on, or back, the next piece may stand."""
 MAX_GAP: Final = 200
@@ -59,7 +60,7 @@ _MARKS: Final = (
     *(opener + mark for opener in ("<", "lt;", "003c") for mark in ("function", "tool", "invoke")),
     *("tool_call", "toolcall", "tool_use", "use_tool", "tool_code", "tool_request", "tool_name"),
     *("callingtool", "function_call", "functioncall", "__function", "function=", ":invoke", "dsml", "ctrl42"),
-    *("functools[", "✿function", "to=functions", "to=multi_tool"),
+    *("functools[", "[args]{", "✿function", "to=functions", "to=multi_tool"),
     *("assistantto=", "commentaryto=", "analysisto=", "arguments:{", "parameters:{"),
 )
 """Substrings, in lower case and without whitespace, of marks that hardly occur in ordinary text; they open calls to any
@@ -110,7 +111,7 @@ class Quotations:
             return False
         last = call[pieces[-1].start :]
         if len(last) < MIN_PIECE and any(map(str.isalnum, last)):
-            return False
+            return pieces[-2].ends_text and pieces[-1].begins_text
         spans = list(self._find_values(call, arguments))
         return any(
             (first.ends_text and second.begins_text) or not any(_is_natural(first, second, span) for span in spans)
@@ -138,9 +139,13 @@ class Quotations:
             for number in near:
                 if at + size < len(call) and call[at : at + size + 1] in texts[number]:
                     size, used = _measure(call, at, size + 1, texts[number]), number
-            if not size or (0 < at < len(call) - size and size < MIN_PIECE):
+            part, is_last = call[at : at + size], at + size == len(call)
+            if at and size < MIN_PIECE:
+                alone = _FORM_SEPARATOR + part + ("" if is_last else _FORM_SEPARATOR)
+                used = next((number for number in near if alone in texts[number]), used if is_last else -1)
+            if not size or used < 0:
                 return []
-            text, part = texts[used], call[at : at + size]
+            text = texts[used]
             pieces.append(_Piece(at, at + size, _FORM_SEPARATOR + part in text, part + _FORM_SEPARATOR in text))
             at, found = at + size, text.find(part)
             texts[used] = text[max(0, found - MAX_GAP) : found + size + MAX_GAP]

@@ -509,15 +509,19 @@ class StateMachine:
         commitment = self.commitment_of(wrap if wrap is not None else header)
         self.is_example = self.is_doubtful = False
         if not self.shown.is_empty:
-            tail, announced = self.shown.tail, announces_example(self.shown.tail)
-            shown = is_shown(tail) or self.open_elements.hold_call()
-            self.is_example = shown or (announced and commitment is not Commitment.MARKED)
-            self.is_doubtful = not (self.is_example or self.thinking) and (announced or is_doubtful(tail))
+            self.judge_introduction(commitment is Commitment.MARKED)
         if self.is_example or self.is_doubtful or self.thinking or self.deferred.blocks:
             return True
         if self.after_call and self.marked_block and commitment is not Commitment.MARKED:
             return True
         return commitment is Commitment.WHOLE or (header in AMBIGUOUS and bool(self.shown.tail.strip()))
+
+    def judge_introduction(self, marked: bool) -> None:
+        """Set whether the text before a block shows it as an example, or makes it doubtful. A marked call behind a
+        phrase that introduces an example is doubtful."""
+        tail, announced = self.shown.tail, announces_example(self.shown.tail)
+        self.is_example = is_shown(tail) or self.open_elements.hold_call() or (announced and not marked)
+        self.is_doubtful = not (self.is_example or self.thinking) and (announced or is_doubtful(tail))
 
     def return_as_text(self, start: int, bare: bool) -> Steps[bool]:
         """Return a block without calls to the text; True if it was emitted already."""
