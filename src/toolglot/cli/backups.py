@@ -37,8 +37,8 @@ EMPTY: Final = ("", "{}")
 
 class SetupNote(msgspec.Struct, kw_only=True):
     """What is known of a changed file: the digest of what was written, whether there was a file before and its digest,
-    the folders that were made, the address that was set, and each value. ``target`` is the file that was written, if
-    the changed one was a link to it."""
+    the folders that were made, the address that was set, and each value. ``target`` is the file that was written:
+    the changed one, or what it was a link to."""
 
     sha256: str
     target: str = ""
@@ -102,7 +102,7 @@ class BackedUpFile:
         folders = note.folders if note else self._make_folders()
         written = SetupNote(
             sha256=_digest(text.encode()),
-            target=str(target) if target != self.path else "",
+            target=str(target),
             existed=existed,
             backup_sha256=_digest(former) if existed else "",
             folders=folders,
