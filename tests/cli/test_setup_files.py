@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import signal
 import socket
@@ -130,6 +132,26 @@ OWN = [
 ]
 
 
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def link_folder(home: Path, path: Path) -> Path:
+    """Make the folder of the file a link to one with a file. Returns: that folder."""
+    folder = home / "dotfiles/claude"
+    folder.mkdir(parents=True)
+    (folder / path.name).write_text(BEFORE, "utf-8")
+    path.parent.rmdir()
+    path.parent.symlink_to("dotfiles/claude")
+    return folder
+
+
+def set_owners(home: Path, of_home: int, link: Path, of_link: int, folder: Path, of_folder: int) -> None:
+    os.chown(home, of_home, -1)
+    os.lchown(link, of_link, -1)
+    os.chown(folder, of_folder, -1)
+
+
 def check_refusal(cli: Cli, home: Path, message: str, *arguments: str) -> None:
     before = list_entries(home)
     code, out, errors = cli("claude", *arguments)
@@ -225,6 +247,67 @@ def test_root_follows_no_link_of_another_user(cli: Cli, home: Path, path: Path) 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_undo_by_root_follows_no_link_of_another_user(force: list[str], cli: Cli, home: Path, path: Path) -> None:
+    """A user could write backup and note himself, and choose what root restores where."""
+    target = home / "target"
+    target.write_text(BEFORE, "utf-8")
+    path.symlink_to(target)
+    backup = b"chosen"
+    beside(path, BACKUP).write_bytes(backup)
+    note = {"sha256": digest(target.read_bytes()), "target": str(target), "backup_sha256": digest(backup)}
+    beside(path, NOTE).write_text(json.dumps(note), "utf-8")
+    os.lchown(path, 4242, 4242)
+    check_refusal(cli, home, "belongs to another user", "--undo", *force)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
+@pytest.mark.parametrize(
+    ("of_home", "of_link", "of_folder"), [(0, 0, 4242), (0, 4242, 0), (0, 4242, 4242), (4242, 4242, 0)]
+)
+def test_root_follows_no_linked_folder_of_another_user(
+    of_home: int, of_link: int, of_folder: int, cli: Cli, home: Path, path: Path
+) -> None:
+    folder = link_folder(home, path)
+    set_owners(home, of_home, path.parent, of_link, folder, of_folder)
+    check_refusal(cli, home, f"{path.parent}, a link to {folder}, belongs to another user", *SETUP)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
+@pytest.mark.parametrize("owner", [0, 4242])
+def test_root_follows_links_of_root_and_of_the_owner_of_the_home_folder(
+    owner: int, cli: Cli, home: Path, path: Path
+) -> None:
+    folder = link_folder(home, path)
+    set_owners(home, 4242, path.parent, owner, folder, owner)
+    before = list_entries(home)
+    assert cli("claude", *SETUP)[0] == 0 and "127.0.0.1:9" in (folder / path.name).read_text("utf-8")
+    assert cli("claude", "--undo")[0] == 0 and list_entries(home) == before
+
+
+def test_a_linked_folder_of_another_user_is_not_written(
+    cli: Cli, home: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is new there, too."""
+    folder = link_folder(home, path)
+    (folder / path.name).unlink()
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    check_refusal(cli, home, f"{path.parent}, a link to {folder}, belongs to another user", *SETUP)
+
+
+def test_a_linked_folder_is_followed_over_several_links(cli: Cli, home: Path, path: Path) -> None:
+    folder = link_folder(home, path)
+    path.parent.unlink()
+    (home / "more").mkdir()
+    (home / "more/link").symlink_to("../dotfiles/claude")
+    path.parent.symlink_to(home / "more/link")
+    before = list_entries(home)
+    assert cli("claude", *SETUP)[0] == 0 and "127.0.0.1:9" in (folder / path.name).read_text("utf-8")
+    assert cli("claude", "--undo")[0] == 0 and list_entries(home) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
 def test_root_keeps_the_owner(cli: Cli, path: Path) -> None:
     path.write_text(BEFORE, "utf-8")
     path.chmod(0o640)
@@ -251,6 +334,65 @@ def test_a_file_that_setup_made_and_that_is_a_link_since(cli: Cli, home: Path, p
     check_refusal(cli, home, "is a link now, which setup did not make", "--undo")
 
 
+@pytest.mark.parametrize("before", [None, BEFORE])
+def test_force_follows_no_link_that_was_made_since(before: str | None, cli: Cli, home: Path, path: Path) -> None:
+    if before is not None:
+        path.write_text(before, "utf-8")
+    assert cli("claude", *SETUP)[0] == 0
+    path.rename(home / "dotfile")
+    path.symlink_to(home / "dotfile")
+    message = f"{path} is a link to {home}/dotfile, through which setup did not write"
+    check_refusal(cli, home, message, "--undo", "--force")
+    path.unlink()
+    (home / "dotfile").rename(path)
+    assert cli("claude", "--undo", "--force")[0] == 0, "as the message says"
+    assert not path.exists() if before is None else path.read_text("utf-8") == before
+
+
+def test_force_follows_the_link_through_which_setup_wrote(cli: Cli, home: Path, path: Path) -> None:
+    make_link_to_file(path)
+    path.write_text(BEFORE, "utf-8")
+    assert cli("claude", *SETUP)[0] == 0
+    path.write_text("changed", "utf-8")
+    assert cli("claude", "--undo", "--force")[0] == 0
+    assert path.is_symlink() and path.with_name("precious").read_text("utf-8") == BEFORE
+    assert cli("claude", *SETUP)[0] == 0
+    path.unlink()
+    (home / "other").write_text("other", "utf-8")
+    path.symlink_to(home / "other")
+    check_refusal(cli, home, "through which setup did not write", "--undo", "--force")
+
+
+@pytest.mark.parametrize("content", [None, "changed"])
+def test_a_backup_without_its_note_is_not_overwritten(content: str | None, cli: Cli, home: Path, path: Path) -> None:
+    """Messages advise to delete a damaged note."""
+    path.write_text(BEFORE, "utf-8")
+    assert cli("claude", *SETUP)[0] == 0
+    beside(path, NOTE).unlink()
+    path.unlink()
+    if content is not None:
+        path.write_text('{"theme": "edited"}', "utf-8")
+    check_refusal(cli, home, f"{path}{BACKUP} is there and {path}{NOTE} is not", *SETUP)
+    beside(path, BACKUP).rename(path)
+    assert cli("claude", *SETUP)[0] == 0 and cli("claude", "--undo")[0] == 0
+    assert path.read_text("utf-8") == BEFORE
+
+
+def test_a_setup_that_was_killed_before_the_note_is_repeated(cli: Cli, path: Path) -> None:
+    for file in (path, beside(path, BACKUP)):
+        file.write_text(BEFORE, "utf-8")
+    assert cli("claude", *SETUP)[0] == 0 and cli("claude", "--undo")[0] == 0
+    assert path.read_text("utf-8") == BEFORE
+
+
+def test_only_folders_above_the_file_are_removed(cli: Cli, home: Path, path: Path) -> None:
+    assert cli("claude", *SETUP)[0] == 0
+    (home / "empty").mkdir()
+    note = json.loads(beside(path, NOTE).read_bytes())
+    beside(path, NOTE).write_text(json.dumps(note | {"folders": [str(home / "empty")]}), "utf-8")
+    assert cli("claude", "--undo")[0] == 0 and (home / "empty").exists()
+
+
 def test_what_is_in_the_way_of_a_folder(cli: Cli, home: Path, path: Path) -> None:
     path.parent.rmdir()
     path.parent.write_text("a file", "utf-8")
@@ -267,6 +409,19 @@ def test_no_file_is_written_if_another_cannot_be(cli: Cli, home: Path) -> None:
     before = list_entries(home)
     code, _, errors = cli("gemini", *SETUP)
     assert code == 2 and "it is not a regular file" in errors
+    assert list_entries(home) == before
+
+
+@pytest.mark.parametrize("suffix", [BACKUP, NOTE])
+@pytest.mark.parametrize(("make", "message"), OWN)
+def test_no_file_is_written_if_the_backup_of_another_cannot_be(
+    make: Callable[[Path], None], message: str, suffix: str, cli: Cli, home: Path
+) -> None:
+    (home / ".gemini").mkdir()
+    make(home / f".gemini/settings.json{suffix}")
+    before = list_entries(home)
+    code, _, errors = cli("gemini", *SETUP)
+    assert code == 2 and message in errors
     assert list_entries(home) == before
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import http.client
 import json
 import logging
@@ -16,7 +17,9 @@ import pytest
 from faults.test_lifecycle import started
 from support.gateway import ASK
 
+from toolglot.cli.common_options import load_settings, watch_settings_file
 from toolglot.config import LiveReload, Settings, Upstream, load
+from toolglot.config.references import Secrets
 from toolglot.config.rollout import Plan
 
 HEAD = "[[upstream]]\nbase_url = 'http://127.0.0.1:{port}/v1'\n[tool_calling]\nmode = 'text'\n"
@@ -95,6 +98,33 @@ def test_other_settings_wait_for_a_restart(file: Path, caplog: pytest.LogCapture
     assert "changes of server, limits in" in caplog.messages[0]
     assert (settings.server.port, settings.limits.messages) == (8484, 10_000)
     assert settings.rollout_now.plan_of("reading") == Plan()
+
+
+def test_secrets_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Their files may be gone or changed: the gateway has what was in them at the start."""
+    names = "one", "two", "three"
+    for name in names:
+        (tmp_path / name).write_text(f"sk-{name}-0123456789")
+    monkeypatch.setenv("UPK_FILE", str(tmp_path / "one"))
+    monkeypatch.setenv("TOOLGLOT_CLIENT_KEYS_FILE", str(tmp_path / "two"))
+    file, head = tmp_path / "toolglot.toml", HEAD.format(port=9)
+    head = head.replace("[tool_calling]", "api_key = 'env:UPK'\nheaders = { X-Key = 'file:three' }\n[tool_calling]")
+    file.write_text(head)
+    arguments, secrets = argparse.Namespace(config=str(file)), Secrets()
+    settings = load_settings(arguments, secrets)
+    follower = watch_settings_file(arguments, settings, secrets)
+    assert follower is not None and not any("two" in secret for secret in secrets.values()), "only a hash"
+    (tmp_path / "one").unlink()
+    (tmp_path / "two").write_text("sk-other-0123456789")
+    (tmp_path / "three").unlink()
+    rewrite(file, head + "[rollout]\nreading = 'off'\n")
+    with caplog.at_level(logging.WARNING):
+        assert follower.check()
+    assert caplog.messages == ["rollout of reading: full -> off"]
+    rewrite(file, head + "[server]\nkeys = 'file:missing'\n")
+    assert not follower.check() and f"refers to {tmp_path}/missing, which cannot be read" in caplog.text
 
 
 # A gateway that runs

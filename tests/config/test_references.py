@@ -16,6 +16,7 @@ from toolglot.config import KeyHash, Settings, load
 from toolglot.config.references import FILE_SUFFIX, MAX_SECRET
 from toolglot.config.settings import FALLBACK, SETTINGS
 from toolglot.core.errors import UsageError
+from toolglot.core.redaction import redact
 
 KEY = "sk-a-secret-of-this-test-0123456789"
 OTHER = "sk-another-secret-0123456789"
@@ -168,7 +169,7 @@ def test_the_modes_of_containers_are_accepted(mode: int, write: Write) -> None:
 def test_a_file_that_everyone_may_change_is_refused(mode: int, write: Write) -> None:
     path = write(mode=mode)
     assert refuse(lambda: load_key(path)) == (
-        f"TOOLGLOT_CLIENT_KEYS_FILE: every user can change the secret in {path}: run chmod o-w {path}"
+        f"TOOLGLOT_CLIENT_KEYS_FILE refers to {path}, which every user can change: run chmod o-w {path}"
     )
 
 
@@ -182,7 +183,7 @@ def test_a_note_says_that_others_can_read_a_file(
     monkeypatch.setattr(os, "geteuid", lambda: owner or 1000)
     if not owner:
         os.chown(path, 1000, -1)
-    assert any("can read the secret" in note for note in load_key(path).notes) == noted
+    assert any("every user of this machine can read" in note for note in load_key(path).notes) == noted
     for other in (0, 4242):
         monkeypatch.setattr(os, "geteuid", lambda other=other: other)
         assert not load_key(path).notes
@@ -203,16 +204,25 @@ def test_links_are_followed_as_kubernetes_makes_them(tmp_path: Path) -> None:
         (b"\xff\xfe", "is not text"),
         (b"", "is empty"),
         (b" \n\n", "is empty"),
-        (b"x" * (MAX_SECRET + 1), "more than"),
-        (KEY.encode() + b" b", "***"),
-        (KEY.encode() + b"\0b", "***"),
+        (b"x" * (MAX_SECRET + 1), "is too large: it has more than"),
+        (KEY.encode() + b" b", "has white space inside; it must be "),
+        (KEY.encode() + b"\0b", "has a NUL character; it must be "),
+        (b"\xef\xbb\xbf" + KEY.encode(), "has a byte order mark; it must be "),
+        (b"a\n" + KEY.encode() + b"\x1b", "has several lines; it must be "),
+        (b"sha256:" + KEY.encode(), "cannot be used; it must be "),
     ],
 )
-def test_content_that_cannot_be_a_secret(content: bytes, problem: str, write: Write) -> None:
+def test_content_that_cannot_be_a_secret(content: bytes, problem: str, write: Write, tmp_path: Path) -> None:
+    """The message names the setting, the path and the reason; nothing of it is masked in the log."""
     path = write(content)
     message = refuse(lambda: load_key(path))
-    assert problem in message
-    assert message.startswith("TOOLGLOT_CLIENT_KEYS_FILE")
+    assert message.startswith(f"TOOLGLOT_CLIENT_KEYS_FILE refers to {path}, which {problem}")
+    if b"sha256" in content:
+        return
+    for setting in ('api_key = "file:secret"', 'cookies = "file:secret"', 'headers = { X = "file:secret" }'):
+        if not setting.startswith("headers") or b" b" not in content:
+            message = refuse(partial(load_toml, tmp_path, f"{UPSTREAM}{setting}\n"))
+            assert f" refers to {path}, which {problem.partition(';')[0]}" in message and redact(message) == message
 
 
 def test_what_is_not_a_file(tmp_path: Path) -> None:
@@ -232,11 +242,11 @@ def test_what_is_not_a_file(tmp_path: Path) -> None:
     }
     for name, reason in reasons.items():
         path = tmp_path / name
-        expected = f"TOOLGLOT_CLIENT_KEYS_FILE: cannot read the secret in {path}: {reason}"
-        assert refuse(partial(load_key, path)) == expected
+        expected = f"TOOLGLOT_CLIENT_KEYS_FILE refers to {path}, which cannot be read: {reason}"
+        assert refuse(partial(load_key, path)) == expected == redact(expected)
     assert "not a regular file" in refuse(lambda: load({}, {"TOOLGLOT_API_KEY_FILE": "/dev/zero", **BASE}))
     message = refuse(lambda: load_toml(tmp_path, 'server.keys = "file:missing"'))
-    assert message.startswith(f"{tmp_path}/toolglot.toml: [server] keys: cannot read the secret in {tmp_path}/missing")
+    assert message.startswith(f"{tmp_path}/toolglot.toml: [server] keys refers to {tmp_path}/missing, which cannot")
 
 
 BASE = {"TOOLGLOT_BASE_URL": "http://127.0.0.1:9/v1"}

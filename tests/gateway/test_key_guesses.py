@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from itertools import count
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from toolglot.core.errors import RateLimitError
-from toolglot.gateway.key_guesses import MAX_KNOWN, MAX_NETWORKS, GuessLimit, find_network
+from toolglot.config.loader import make_settings
+from toolglot.core.errors import AuthenticationError, RateLimitError
+from toolglot.gateway.key_guesses import ALL_CLIENT_GUESSES, MAX_KNOWN, MAX_NETWORKS, GuessLimit, find_network
+from toolglot.gateway.mounting import HttpRequest
+from toolglot.server.admission import make_access
 
 NUMBERS = count()
 
@@ -96,6 +101,42 @@ def test_a_key_that_was_presented_before_is_no_guess() -> None:
     assert limit.admit("10.0.0.1", "old", lambda key: True), "it was made valid"
 
 
+def test_guesses_of_others_displace_no_client_that_works() -> None:
+    """Not even an idle one, however long they go on."""
+    clock = Clock()
+    limit = GuessLimit(clock, each=60, total=600)
+    assert limit.admit("10.0.0.1", "right", is_right)
+    for number in range(2 * MAX_KNOWN):
+        clock.seconds += 0.1
+        limit.admit(f"2001:db8:{number % 500:x}::1", f"guess {number}", is_right)
+    assert sum(count_guesses(limit, f"10.9.9.{host}") for host in range(20)) >= 590
+    with pytest.raises(RateLimitError):
+        limit.admit("10.0.0.1", "right too", is_right)
+    assert limit.admit("10.0.0.1", "right", is_right)
+
+
+def test_keys_at_the_endpoints_of_clients_are_limited_in_all() -> None:
+    """Admin keys are client keys, too, so they could be tried there from many addresses."""
+    settings = make_settings(client_keys="right", admin_keys="right-admin", state_dir="none")
+    access, refused, wrong = make_access(settings, lambda: 0.0, Clock()), 0, 0
+
+    def ask(peer: str, key: str) -> None:
+        access.check(cast(HttpRequest, SimpleNamespace(peer=peer, key=key)))
+
+    ask("10.1.1.1", "right")
+    ask("10.1.1.1", "right-admin")
+    for number in range(2000):
+        try:
+            ask(f"10.0.0.{number % 200}", f"guess {number}")
+        except AuthenticationError:
+            wrong += 1
+        except RateLimitError:
+            refused += 1
+    assert (wrong, refused) == (ALL_CLIENT_GUESSES, 2000 - ALL_CLIENT_GUESSES)
+    ask("10.1.1.1", "right")
+    ask("10.1.1.1", "right-admin")
+
+
 def test_no_key_is_no_guess() -> None:
     limit = GuessLimit(Clock(), each=10)
     assert not any(limit.admit("10.0.0.1", "", is_right) for _ in range(100))
@@ -109,7 +150,7 @@ def test_memory_is_bounded() -> None:
         peer = f"2001:db8:{number:x}::1"
         for guess in range(5):
             limit.admit(peer, f"{guess}", is_right)
-    assert len(limit._forgotten) <= MAX_NETWORKS and len(limit._known) <= MAX_KNOWN
+    assert len(limit._forgotten) <= MAX_NETWORKS and all(len(known) <= MAX_KNOWN for known in limit._known.values())
 
 
 def test_workers_share_the_limit() -> None:

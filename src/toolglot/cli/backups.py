@@ -5,8 +5,9 @@ Strategy. Next to a changed file are ``<name>.toolglot-backup`` with its former 
 was not changed since gets its former bytes back. In one that its client or a person has changed, each value that is
 still the one that was set becomes what it was before, and everything else stays.
 
-Only regular files are read and written. If the file is a link, as programs that manage dotfiles make them, what it
-points to is changed, provided that both belong to the user. Links at the names of backup and note are refused.
+Only regular files are read and written. If the file or a folder above it is a link, as programs that manage dotfiles
+make them, what it points to is changed, provided that both belong to the user. Links at the names of backup and note
+are refused, and so is a backup without a note: it may be the only copy of what was there before.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import msgspec
 from toolglot.clients.file_editing import ChangeList, find_changes, parse_text, revert_text
 from toolglot.clients.setting_paths import show_path
 from toolglot.core.errors import UsageError
-from toolglot.core.regular_files import read_regular, replace_file
+from toolglot.core.regular_files import find_links, read_regular, replace_file
 
 BACKUP: Final = ".toolglot-backup"
 NOTE: Final = ".toolglot-setup"
@@ -36,9 +37,11 @@ EMPTY: Final = ("", "{}")
 
 class SetupNote(msgspec.Struct, kw_only=True):
     """What is known of a changed file: the digest of what was written, whether there was a file before and its digest,
-    the folders that were made, the address that was set, and each value."""
+    the folders that were made, the address that was set, and each value. ``target`` is the file that was written:
+    the changed one, or what it was a link to."""
 
     sha256: str
+    target: str = ""
     existed: bool = True
     backup_sha256: str = ""
     folders: tuple[str, ...] = ()
@@ -93,11 +96,13 @@ class BackedUpFile:
         former = base.encode()
         needed = () if existed else defaults
         changes = find_changes(parse_text(base, self.kind), parse_text(text, self.kind), volatile, needed)
-        self.check_owner()
+        self.check_places()
+        target = self.find_target()
         earlier = {path: self._read_own(path) for path in (self.backup, self.note_path)}
         folders = note.folders if note else self._make_folders()
         written = SetupNote(
             sha256=_digest(text.encode()),
+            target=str(target),
             existed=existed,
             backup_sha256=_digest(former) if existed else "",
             folders=folders,
@@ -107,7 +112,7 @@ class BackedUpFile:
         try:
             self._put(self.backup, former if existed else None)
             self._put(self.note_path, msgspec.json.encode(written))
-            self._put(self.find_target(), text.encode())
+            self._put(target, text.encode())
         except OSError:
             for path, data in earlier.items():
                 with suppress(OSError):
@@ -126,9 +131,13 @@ class BackedUpFile:
         cannot be done, OSError.
         """
         if force and self._read_own(self.note_path) is not None:
-            return self._plan_force()
-        note = self._read_note()
-        return None if note is None else self._plan(note)
+            plan = self._plan_force()
+        elif (note := self._read_note()) is not None:
+            plan = self._plan(note)
+        else:
+            return None
+        self.check_owner()
+        return plan
 
     def undo(self, plan: Undo) -> None:
         """Do what was planned, and remove the backup. One that is damaged stays."""
@@ -144,7 +153,7 @@ class BackedUpFile:
         else:
             self._put(self.backup, None)
         self._put(self.note_path, None)
-        _remove_empty(note.folders if note else ())
+        _remove_empty(folder for folder in (note.folders if note else ()) if Path(folder) in self.path.parents)
 
     def _plan(self, note: SetupNote) -> Undo:
         content, former = self._content(), self._read_backup(note)
@@ -195,6 +204,12 @@ class BackedUpFile:
             note = self._read_note()
         except UsageError:
             note = None
+        if self.path.is_symlink() and (note is None or note.target != str(self.find_target())):
+            raise UsageError(
+                f"{self.path} is a link to {self.find_target()}, through which setup did not write, so --force does not"
+                f" follow it: move the file back to {self.path} first"
+            )
+        self._content()
         backup = self._read_own(self.backup)
         if backup is not None:
             return Undo(self.path, RESTORED, backup)
@@ -251,19 +266,33 @@ class BackedUpFile:
             reason = f"a link that leads nowhere ({error.strerror})"
             raise UsageError(f"{self.path} is {reason}: correct or remove it") from None
 
-    def check_owner(self) -> None:
-        """Raise UsageError if the file, or a link to it, belongs to another user; root may change files of others, and
-        follows no links of theirs."""
-        target = self.find_target()
-        if os.name != "posix" or not target.exists():
-            return
-        owners, own = {target.stat().st_uid, self.path.lstat().st_uid}, {os.geteuid()}
-        if owners != own and (target != self.path or own != {0}):
-            shown = self.path if target == self.path else f"{self.path}, a link to {target},"
+    def check_places(self) -> None:
+        """Raise UsageError or OSError if the file, its backup or its note may not be written. Nothing is written."""
+        self.check_owner()
+        note, backup = self._read_own(self.note_path), self._read_own(self.backup)
+        if note is None and backup is not None and backup != self._content():
             raise UsageError(
-                f"{shown} belongs to another user: change the settings where they are managed"
-                " ('toolglot setup CLIENT --print' shows them)"
+                f"{self.backup} is there and {self.note_path} is not, so it may be the only copy of an earlier"
+                f" {self.path.name}: move it to {self.path} to restore it, or move it away to keep {self.path.name}"
             )
+
+    def check_owner(self) -> None:
+        """Raise UsageError if the file belongs to another user, or a link in its path is not to be followed; root may
+        change files of others. A path below the home folder is checked from there on."""
+        if os.name != "posix":
+            return
+        target, own = self.find_target(), os.geteuid()
+        path, home = Path.cwd() / self.path, Path.home()
+        is_inside = path.is_relative_to(home)
+        start, base = (home.resolve(), home) if is_inside else (Path(path.anchor), Path(path.anchor))
+        trusted = {own} if own or not home.exists() else {own, home.stat().st_uid}
+        for link in find_links(path.relative_to(base), start):
+            owners = link.lstat().st_uid, link.stat().st_uid
+            of_system = not link.is_relative_to(home.resolve()) and owners[0] == 0 and owners[1] in (0, own)
+            if not (of_system or (owners[0] == owners[1] and owners[0] in trusted)):
+                raise _refuse_owner(f"{link}, a link to {link.resolve()},")
+        if own and target.exists() and target.stat().st_uid != own:
+            raise _refuse_owner(str(self.path))
 
     def _content(self) -> bytes | None:
         try:
@@ -302,6 +331,13 @@ class BackedUpFile:
             path.unlink(missing_ok=True)
             return
         replace_file(path, data, like=self.path.stat() if self.path.exists() else None)
+
+
+def _refuse_owner(shown: str) -> UsageError:
+    return UsageError(
+        f"{shown} belongs to another user: change the settings where they are managed"
+        " ('toolglot setup CLIENT --print' shows them)"
+    )
 
 
 def _remove_empty(folders: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from toolglot.config import MODES, LiveReload, Settings, find_file, load
+from toolglot.config.references import Secrets
 
 
 def add_gateway_options(parser: argparse.ArgumentParser) -> None:
@@ -40,19 +41,20 @@ def add_upstream_options(parser: argparse.ArgumentParser) -> None:
     upstream.add_argument("--mode", metavar="|".join(MODES), help="how tools are passed to the model (default: auto)")
 
 
-def load_settings(arguments: argparse.Namespace) -> Settings:
-    """Load the settings from options, environment and file.
+def load_settings(arguments: argparse.Namespace, secrets: Secrets | None = None) -> Settings:
+    """Load the settings from options, environment and file. ``secrets`` are files that were read before.
 
     Raises: ``UsageError`` for an invalid setting.
     """
-    return load(vars(arguments), os.environ, find_settings_file(arguments))
+    return load(vars(arguments), os.environ, find_settings_file(arguments), secrets=secrets)
 
 
 def find_settings_file(arguments: argparse.Namespace) -> Path | None:
     return find_file(vars(arguments), os.environ, Path())
 
 
-def watch_settings_file(arguments: argparse.Namespace, settings: Settings) -> LiveReload | None:
-    """A live reload of the settings file, or None without a file."""
+def watch_settings_file(arguments: argparse.Namespace, settings: Settings, secrets: Secrets) -> LiveReload | None:
+    """A live reload of the settings file, or None without a file. ``secrets`` are the files that were read at the
+    start: they stay what they are, even if they are gone."""
     path = find_settings_file(arguments)
-    return LiveReload(path, lambda: load_settings(arguments), settings) if path else None
+    return LiveReload(path, lambda: load_settings(arguments, secrets), settings) if path else None

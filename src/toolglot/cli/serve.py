@@ -23,6 +23,7 @@ from toolglot.cli.exit_codes import OK, USAGE_ERROR, AddParser
 from toolglot.cli.workers import supervise
 from toolglot.config import LiveReload, Settings, check_binding, is_loopback
 from toolglot.config.keys import mask_address
+from toolglot.config.references import Secrets
 from toolglot.core.errors import ClientError, StoreError, UsageError
 from toolglot.core.installation import name_install_command
 from toolglot.server.upstream.findings import Finding
@@ -74,9 +75,10 @@ def add(add_parser: AddParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = _choose_port(load_settings(arguments))
+    secrets: Secrets = {}
+    settings = _choose_port(load_settings(arguments, secrets))
     check_binding(settings, keys_needed=_has_stored_keys(settings))
-    live_reload, options = watch_settings_file(arguments, settings), repeat_options(arguments)
+    live_reload, options = watch_settings_file(arguments, settings, secrets), repeat_options(arguments)
     with _with_upstream(settings) as active:
         if active.server.workers > 1:
             from toolglot.gateway.telemetry.log import log_to

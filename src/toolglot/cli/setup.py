@@ -160,7 +160,7 @@ def plan_file(file: ConfigFile, connection: Connection, write: bool) -> FilePlan
     kept = BackedUpFile(path, file.format)
     base = kept.read()
     if write:
-        kept.check_owner()
+        kept.check_places()
     try:
         text = file.merge(base, connection)
     except ValueError as error:

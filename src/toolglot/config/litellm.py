@@ -63,7 +63,7 @@ def read_litellm(path: Path, outer: References) -> FileSetting:
     document = _parse(path)
     general = document["general_settings"]
     own = {name: str(value) for name, value in document["environment_variables"].items()}
-    references = References({**outer.environ, **own}, outer.notes)
+    references = outer.extend(own)
     found = FileSetting()
     for number, entry in enumerate(document["model_list"], 1):
         _take_entry(found, entry, f"{path}: model_list number {number}", references)

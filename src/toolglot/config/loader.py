@@ -18,7 +18,7 @@ from toolglot.clients.gateway_key import KEY_VARIABLE
 from toolglot.config.file import FileSetting, read_toml
 from toolglot.config.litellm import read_litellm
 from toolglot.config.problems import FIRST, Problems
-from toolglot.config.references import FILE_SUFFIX, References
+from toolglot.config.references import FILE_SUFFIX, References, Secrets
 from toolglot.config.settings import ANY, FALLBACK, SECTIONS, SETTINGS, ModelSettings, Setting, Settings
 from toolglot.config.upstreams import DEFAULT_DIALECT, Upstream
 from toolglot.core.errors import UsageError
@@ -45,14 +45,16 @@ def load(
     environ: Mapping[str, str],
     path: Path | None = None,
     problems: Problems = FIRST,
+    secrets: Secrets | None = None,
 ) -> Settings:
     """Load all settings.
 
     Parameters: ``arguments`` are named like environment variables, in lower case and without ``TOOLGLOT_``; ``path`` is
-    the settings file, if any; ``problems`` can collect all problems instead of raising the first. Raises: UsageError if
-    a value or a name is invalid.
+    the settings file, if any; ``problems`` can collect all problems instead of raising the first; ``secrets`` are
+    files that were read before and are not read again, to which new ones are added. Raises: UsageError if a value or a
+    name is invalid.
     """
-    references = References(environ)
+    references = References(environ, secrets=secrets)
     found = _read_file(path, references, problems)
     given: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     sources: dict[str, str] = {}

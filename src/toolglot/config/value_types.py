@@ -124,13 +124,19 @@ def _keys(raw: object) -> tuple[KeyHash, ...]:
     return tuple(dict.fromkeys(KeyHash.of(_secret(text).reveal()) for text in texts))
 
 
+def _header(raw: object) -> str:
+    text = _text(raw)
+    if not text.isprintable():
+        raise ValueError("header")
+    return text
+
+
 def _headers(raw: object) -> dict[str, str]:
     if not isinstance(raw, Mapping):
         raise TypeError(type(raw).__name__)
-    for name, value in raw.items():
-        if not HEADER_NAME.fullmatch(_text(name)) or not _text(value).isprintable():
-            raise ValueError(name)
-    return dict(raw)
+    if not all(HEADER_NAME.fullmatch(_text(name)) for name in raw):
+        raise ValueError("header name")
+    return {name: _header(value) for name, value in raw.items()}
 
 
 def _dialect(raw: object) -> str:
@@ -241,6 +247,7 @@ KEYS = ValueType(
     secret=True,
     schema=_list_schema(TEXT_SCHEMA),
 )
+HEADER = ValueType("a line of text", _header, secret=True, schema=TEXT_SCHEMA)
 HEADERS = ValueType(
     "a table of header names and texts",
     _headers,

@@ -17,6 +17,8 @@ NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 PRIVATE: Final = 0o600
 IRREGULAR: Final = "it is not a regular file"
 TOO_LARGE: Final = "it is larger than {} bytes"
+MAX_LINKS: Final = 40
+"""Links in one path, as Linux counts them."""
 
 
 @contextmanager
@@ -43,6 +45,22 @@ def read_regular(path: Path, limit: int, *, follow: bool = True) -> bytes:
     if len(data) > limit:
         raise OSError(errno.EFBIG, TOO_LARGE.format(limit), str(path))
     return data
+
+
+def find_links(path: Path, start: Path) -> Iterator[Path]:
+    """Every link that is followed on the way from a folder, which has no links in its own path, to a path below it.
+    Raises: OSError if there are too many."""
+    waiting, here, found = [*reversed(path.parts)], start, 0
+    while waiting:
+        part = waiting.pop()
+        here = here.parent if part == os.pardir else here / part
+        if part == os.pardir or not here.is_symlink():
+            continue
+        if (found := found + 1) > MAX_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(here))
+        yield here
+        waiting += reversed(here.readlink().parts)
+        here = here.parent
 
 
 def replace_file(path: Path, data: bytes, like: os.stat_result | None = None) -> None:

@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 from toolglot.core.errors import RateLimitError
 
 MINUTE: Final = 60.0
-CLIENT_GUESSES: Final = 60
-"""Wrong keys of one network in a minute, at the endpoints of clients."""
+CLIENT_GUESSES, ALL_CLIENT_GUESSES = 60, 600
+"""Wrong keys of one network and of all in a minute, at the endpoints of clients, which take admin keys, too."""
 LOGIN_GUESSES, ALL_LOGIN_GUESSES = 10, 100
 """Wrong keys of one network and of all in a minute, at the console."""
 MAX_NETWORKS: Final = 1000
@@ -45,20 +45,20 @@ class GuessLimit:
         self._clock = clock
         self._pauses = MINUTE / max(1, each // workers), MINUTE / max(1, total // workers) if total else 0.0
         self._forgotten: dict[object, float] = {}
-        self._known: dict[int, bool] = {}
+        self._known: dict[bool, dict[int, None]] = {True: {}, False: {}}
 
     def admit(self, peer: str, key: str, is_right: Callable[[str], bool]) -> bool:
         """Whether a key is right. Raises: RateLimitError if it is new, and too many were wrong."""
         if not key:
             return False
         mark = hash((peer, key))
-        known = self._known.get(mark)
-        if known is None:
+        is_new = not any(mark in known for known in self._known.values())
+        if is_new:
             self.check(peer)
         right = is_right(key)
-        if right is not known:
+        if mark not in self._known[right]:
             self._remember(mark, right)
-            if known is None and not right:
+            if is_new and not right:
                 self.count(peer)
         return right
 
@@ -83,9 +83,11 @@ class GuessLimit:
             del self._forgotten[next(iter(self._forgotten))]
 
     def _remember(self, mark: int, right: bool) -> None:
-        self._known[mark] = right
-        if len(self._known) > MAX_KNOWN:
-            del self._known[next(iter(self._known))]
+        known = self._known[right]
+        self._known[not right].pop(mark, None)
+        known[mark] = None
+        if len(known) > MAX_KNOWN:
+            del known[next(iter(known))]
 
 
 @lru_cache(maxsize=1024)

@@ -28,7 +28,13 @@ from toolglot.core.errors import (
     RateLimitError,
     ToolglotError,
 )
-from toolglot.gateway.key_guesses import ALL_LOGIN_GUESSES, CLIENT_GUESSES, LOGIN_GUESSES, GuessLimit
+from toolglot.gateway.key_guesses import (
+    ALL_CLIENT_GUESSES,
+    ALL_LOGIN_GUESSES,
+    CLIENT_GUESSES,
+    LOGIN_GUESSES,
+    GuessLimit,
+)
 from toolglot.gateway.mounting import HttpRequest
 from toolglot.gateway.telemetry.metrics import Metrics
 
@@ -53,7 +59,7 @@ class Access:
         workers = settings.server.workers
         self.keys = keys
         self.login_guesses = GuessLimit(clock, LOGIN_GUESSES, ALL_LOGIN_GUESSES, workers=workers)
-        self._guesses = GuessLimit(clock, CLIENT_GUESSES, workers=workers)
+        self._guesses = GuessLimit(clock, CLIENT_GUESSES, ALL_CLIENT_GUESSES, workers=workers)
         self._read_only = settings.console.read_only
 
     def check(self, request: HttpRequest) -> bytes:
