@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -95,6 +97,47 @@ def test_work_in_a_thread_is_interrupted_too(quick: None, monkeypatch: pytest.Mo
         assert await offload.run(True, threading.get_ident) != threading.get_ident()
 
     run(check)
+
+
+def swallow(*given: object) -> None:
+    while True:
+        try:
+            spin()
+        except Exception:
+            len("goes on")
+
+
+def test_work_that_catches_errors_is_interrupted_too(quick: None) -> None:
+    with pytest.raises(StuckError):
+        watchdog.watch().run(swallow)
+    with pytest.raises(StuckError):
+        watchdog.watch().guard(swallow)("x")
+
+
+def test_work_that_hangs_in_threads_delays_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(offload, "PATIENCE", 0.1)
+
+    async def check() -> None:
+        stuck = [asyncio.create_task(offload.run(True, ended.wait, 60)) for _ in range(6)]
+        begun = time.perf_counter()
+        assert await offload.run(True, lambda: 1) == 1
+        assert not ended.is_set() and time.perf_counter() - begun < 30
+        ended.set()
+        assert await asyncio.gather(*stuck) == [True] * 6
+
+    run(check)
+
+
+def test_the_process_ends_although_work_hangs() -> None:
+    program = (
+        "import asyncio, threading\nfrom toolglot.core import offload\n"
+        "async def main():\n task = asyncio.ensure_future(offload.run(True, threading.Event().wait))\n"
+        " await asyncio.sleep(0.2)\n task.cancel()\n"
+        "asyncio.run(main())\nprint('over')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (0, "over\n"), done.stderr
 
 
 def test_no_error_arrives_after_the_work_has_ended(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """Runs work on large requests and answers in threads, so that the event loop is not blocked.
 
 The duration of the work depends on the size of its input, so size decides. The work is pure Python and holds the GIL;
-the event loop gets it back after ``SWITCH_SECONDS``.
+the event loop gets it back after ``SWITCH_SECONDS``. Work that takes longer than ``PATIENCE`` no longer counts among
+the ``THREADS`` that work at once: work that hangs does not hold up that of others.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from functools import partial
-from typing import Final, Generic, ParamSpec, TypeVar
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Final, Generic, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from toolglot.core import watchdog
 
@@ -22,10 +26,53 @@ SWITCH_SECONDS: Final = 0.0002
 hundredth of its work."""
 THREADS: Final = 2
 """More threads would only compete for the GIL; with one, a single request could block all other large ones."""
+PATIENCE: Final = 0.5
+"""Seconds after which further work begins beside work that has not ended."""
+MAX_THREADS: Final = 32
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
-_EXECUTOR: Final = ThreadPoolExecutor(THREADS, thread_name_prefix="toolglot-work")
+
+
+class DaemonThreads(Executor):
+    """Threads for which the end of the process does not wait. One is started if all others are busy."""
+
+    def __init__(self, name: str, most: int) -> None:
+        self._name = name
+        self._most = most
+        self._waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._lock = Lock()
+        self._busy = self._started = 0
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        with self._lock:
+            self._busy += 1
+            if self._busy > self._started < self._most:
+                self._started += 1
+                Thread(target=self._serve, name=f"{self._name}-{self._started}", daemon=True).start()
+        self._waiting.put(partial(self._run, future, partial(work, *args, **named)))
+        return future
+
+    def _serve(self) -> None:
+        while True:
+            self._waiting.get()()
+
+    def _run(self, future: Future[Any], work: Callable[[], Any]) -> None:
+        try:
+            if future.set_running_or_notify_cancel():
+                future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+            del future, work  # the error refers to this frame
+        finally:
+            with self._lock:
+                self._busy -= 1
+
+
+_EXECUTOR: Final = DaemonThreads("toolglot-work", MAX_THREADS)
+_slots: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]] = WeakKeyDictionary()
+"""How much work may begin, for each event loop."""
 
 
 async def run(large: bool, work: Callable[Params, Result], *args: Params.args, **named: Params.kwargs) -> Result:
@@ -35,12 +82,31 @@ async def run(large: bool, work: Callable[Params, Result], *args: Params.args, *
     """
     if not large:
         return watchdog.watch().run(work, *args, **named)
-    task = _ThreadTask(partial(work, *args, **named))
+    task, loop = _ThreadTask(partial(work, *args, **named)), asyncio.get_running_loop()
+    slots = _slots.setdefault(loop, asyncio.Semaphore(THREADS))
+    await slots.acquire()
+    slot = _Slot(slots)
+    patience = loop.call_later(PATIENCE, slot.leave)
     try:
-        return await asyncio.get_running_loop().run_in_executor(_EXECUTOR, task)
+        return await loop.run_in_executor(_EXECUTOR, task)
     except asyncio.CancelledError:
         task.interrupt()
         raise
+    finally:
+        patience.cancel()
+        slot.leave()
+
+
+class _Slot:
+    """A place among the work that goes on at once. It is left once: after some time, or when the work has ended."""
+
+    def __init__(self, slots: asyncio.Semaphore) -> None:
+        self.slots: asyncio.Semaphore | None = slots
+
+    def leave(self) -> None:
+        slots, self.slots = self.slots, None
+        if slots is not None:
+            slots.release()
 
 
 class _ThreadTask(Generic[Result]):

@@ -2,9 +2,10 @@
 
 Strategy. Each thread that converts requests and answers has a ``Section``: a number that is odd while work is under
 way and changes with every piece of work, so a piece costs two additions and no look at the clock. A second thread
-compares the numbers now and then. If one stays odd and the same for too long, ``StuckError`` is raised in that thread,
-between two instructions of Python. What is one call of the language, such as one search of a regular expression,
-cannot be interrupted; so the patterns must be linear.
+compares the numbers now and then. If one stays odd and the same for too long, ``Interruption`` is raised in that
+thread, between two instructions of Python. No ``except Exception`` catches it; it leaves the section as ``StuckError``.
+What is one call of the language, such as one search of a regular expression, cannot be interrupted; so the patterns
+must be linear.
 
 The error must not arrive after the work has ended. Therefore the watching thread announces it (``interrupted``) before
 it looks at the number once more, and a thread that ends its work withdraws an announced error. The number is changed
@@ -37,6 +38,10 @@ Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
 
+class Interruption(BaseException):
+    """Ends work that does not end by itself."""
+
+
 class Section:
     """The work of one thread."""
 
@@ -56,11 +61,14 @@ class Section:
             return work(*args, **named)
         self.number += 1
         try:
-            return work(*args, **named)
-        finally:
-            self.number += 1
-            if self.interrupted:
-                self.withdraw()
+            try:
+                return work(*args, **named)
+            finally:
+                self.number += 1
+                if self.interrupted:
+                    self.withdraw()
+        except Interruption:
+            raise StuckError from None
 
     def guard(self, work: Callable[[Argument], Result]) -> Callable[[Argument], Result]:
         """The same function as a piece of work of its own (hot path)."""
@@ -68,11 +76,14 @@ class Section:
         def guarded(argument: Argument) -> Result:
             self.number += 1
             try:
-                return work(argument)
-            finally:
-                self.number += 1
-                if self.interrupted:
-                    self.withdraw()
+                try:
+                    return work(argument)
+                finally:
+                    self.number += 1
+                    if self.interrupted:
+                        self.withdraw()
+            except Interruption:
+                raise StuckError from None
 
         return guarded
 
@@ -90,13 +101,13 @@ class Section:
             LOG.error("work did not end and is interrupted:\n%s", "".join(stack))
 
     def interrupt(self, number: int) -> bool:
-        """Raise ``StuckError`` in the work of this number; False if it has ended. Called by other threads."""
+        """Raise ``Interruption`` in the work of this number; False if it has ended. Called by other threads."""
         with self.lock:
             self.interrupted = True
             if self.number != number:
                 self.interrupted = False
                 return False
-            _raise_in(self.thread, StuckError)
+            _raise_in(self.thread, Interruption)
             return True
 
     def withdraw(self) -> None:
@@ -106,7 +117,7 @@ class Section:
             self.interrupted = False
 
 
-def _raise_in(thread: int, error: type[Exception] | None) -> None:
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
     """Raise the error in another thread at its next instruction; None withdraws one that is not raised yet."""
     value = ctypes.py_object(error) if error is not None else ctypes.c_void_p(None)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), value)

@@ -33,7 +33,7 @@ def at_once(result: T) -> Steps[T]:
     return result
 
 
-STEPS_PER_CHARACTER = 64
+STEPS_PER_CHARACTER = 36
 """Steps that one received character pays for."""
 
 FIRST_STEPS = 1024

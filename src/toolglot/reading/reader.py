@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from toolglot.core.call_patterns import read_patterns
 from toolglot.core.errors import UsageError
 from toolglot.core.events import (
+    PIECE,
     CallArguments,
     CallEnded,
     CallRejected,
@@ -25,6 +26,7 @@ from toolglot.core.events import (
     ReasoningDelta,
     Span,
     TextDelta,
+    merge_deltas,
 )
 from toolglot.core.options import Options, check_dialect, check_names, check_type
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations
@@ -164,6 +166,10 @@ class Reader:
             raise UsageError(f"truncated is {truncated!r}; it must be True or False")
         if not isinstance(chunk, str):
             raise UsageError(f"the answer is text, not {type(chunk).__name__}")
+        before: list[Event] = []
+        if len(chunk) > PIECE:
+            *pieces, chunk = (chunk[at : at + PIECE] for at in range(0, len(chunk), PIECE))
+            before = [event for piece in pieces for event in self.feed(piece)]
         if chunk:
             self._source.push(chunk)
         self._closed = True
@@ -171,7 +177,7 @@ class Reader:
         next(self._steps, None)
         if not truncated and self._has_missed_call():
             self.missed.append(self._machine.blocks.hint)
-        return self._buffer.drain()
+        return list(merge_deltas([*before, *self._buffer.drain()])) if before else self._buffer.drain()
 
     @property
     def is_stuck(self) -> bool:

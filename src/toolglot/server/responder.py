@@ -15,7 +15,7 @@ from typing import Protocol
 from toolglot.config.upstream_errors import KEY_STATUSES, explain_refused_key
 from toolglot.core import offload
 from toolglot.core.error_guide import find_reference
-from toolglot.core.errors import AuthenticationError, ToolglotError, UpstreamError, UpstreamResponseError
+from toolglot.core.errors import AuthenticationError, ToolglotError, UpstreamError, UpstreamResponseError, forget_frames
 from toolglot.core.redaction import redact, redact_code
 from toolglot.core.watchdog import watch
 from toolglot.gateway import response_pipeline as answers
@@ -188,6 +188,7 @@ class Responder:
                 await self.drain(stream, consume)
         except ToolglotError as error:
             self.fail(error)
+            forget_frames(error)  # one of them is this, which holds the event that was too large
             return
         if not self.request.response_complete:
             await self.end_unless_asked_again(self.tail or await self.convert(large, stream.close))
