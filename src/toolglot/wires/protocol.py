@@ -25,9 +25,8 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     ``notes`` list what was repaired or skipped while decoding. ``memory`` holds what the wire needs to encode the
     response. ``stream_type`` is the content type of the requested stream, if it is not the default of the wire.
     ``same_wire_only`` is the error to raise unless the request goes unchanged to an upstream of the same wire: it
-    refers to something that only such an upstream can know. ``fields``: the request itself, if it may have ids
-    (``Wire.references``). ``may_be_referenced``: a later request may refer to the response; ``on_complete``, if set, is
-    called with its id and items. ``modelled`` are the settings of
+    refers to something that only such an upstream can know. ``may_be_referenced``: a later request may refer to the
+    response; ``on_complete``, if set, is called with its id and items. ``modelled`` are the settings of
     ``Conversation.extra`` that ``Conversation`` also models, so that they reach other wires; dots lead into objects.
     ``special_tools`` are tools that the client does not know as a function of that name (custom tools, namespaces).
     ``is_older_form``: the request uses fields that upstreams of the same wire may not know any more, so neither its
@@ -41,7 +40,6 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     memory: Mapping[str, Any] = {}
     stream_type: str = ""
     same_wire_only: RequestError | None = None
-    fields: Mapping[str, Any] | None = None
     may_be_referenced: bool = False
     on_complete: Callable[[str, list[dict[str, Any]]], None] | None = None
     modelled: frozenset[str] = frozenset()
