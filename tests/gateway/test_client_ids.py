@@ -63,7 +63,8 @@ class StatefulUpstream:
         part = {"type": "output_text", "text": f"opened {opened}", "annotations": []}
         message = {"type": "message", "id": item, "role": "assistant", "status": "completed", "content": [part]}
         code = {"type": "code_interpreter_call", "id": f"ci_{number}", "container_id": f"cntr_{number}", "code": "1"}
-        thought = {"type": "reasoning", "id": f"rs_{number}", "summary": []}
+        summary = [{"type": "summary_text", "text": "Hm."}]
+        thought = {"type": "reasoning", "id": f"rs_{number}", "summary": summary}
         response = {
             "id": given,
             "object": "response",
@@ -96,16 +97,16 @@ class StatefulUpstream:
         message |= {"stop_reason": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
         text = {"type": "text", "text": "Done."}
         if not asked.get("stream"):
-            ended = {"content": [MADE, text], "stop_reason": "end_turn", "container": container}
+            ended = {"content": [text, MADE], "stop_reason": "end_turn", "container": container}
             return web.json_response({**message, **ended})
         ended = {"stop_reason": "end_turn", "container": container}
         return await stream(
             request,
             {"type": "message_start", "message": message},
-            {"type": "content_block_start", "index": 0, "content_block": MADE},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Done."}},
             {"type": "content_block_stop", "index": 0},
-            {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
-            {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "Done."}},
+            {"type": "content_block_start", "index": 1, "content_block": MADE},
             {"type": "content_block_stop", "index": 1},
             {"type": "message_delta", "delta": ended, "usage": {"output_tokens": 1}},
             {"type": "message_stop"},
@@ -653,6 +654,21 @@ def test_items_of_an_answer_may_be_sent_back(stored: bool, streamed: bool) -> No
             assert (await respond(gate, 0, **body, input=[USER, *output, USER])).status == 200
             for item in output[1:]:
                 assert is_refused(await respond(gate, 1, **body, input=[item, USER]), upstream, "never")
+
+    run(test)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_items_that_the_gateway_wrote_may_be_sent_back(stored: bool) -> None:
+    async def test() -> None:
+        upstream = StatefulUpstream()
+        async with open_gateway(upstream, mode="text") as gate:
+            lane: dict[str, Any] = {"store": stored, "tools": [TOOL]}
+            answer = await respond(gate, 0, **lane)
+            assert answer.json["store"] is stored
+            thought = next(item for item in answer.json["output"] if item["type"] == "reasoning")
+            assert (await respond(gate, 0, **lane, input=[USER, thought, USER])).status == 200
+            assert is_refused(await respond(gate, 1, **lane, input=[USER, thought, USER]), upstream, thought["id"])
 
     run(test)
 

@@ -366,7 +366,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     exchange.quotations = _find_quotations(exchange, conversation)
     exchange.recovery = _prepare_recovery(exchange, conversation)
     recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)
-    if client_request.may_be_referenced or (state.is_known and request.wire.expand_request is not None):
+    if client_request.may_be_referenced or (request.owner and request.wire.expand_request is not None):
         exchange.client_request = state.store_answer(client_request, body, request.wire.references)
     _drop_messages(exchange)
     return exchange

@@ -75,7 +75,8 @@ class ReferenceFields:
             if folded in self._free or folded.endswith("schema"):
                 continue
             if folded in NAMES or f"{parent}.{folded}" in NAMES or (is_item and folded == "id"):
-                yield from (IdReference(name, given) for given in _list_ids(inner))
+                field = f"{parent}.{name}" if folded == "id" else name
+                yield from (IdReference(field, given) for given in _list_ids(inner))
             if folded == "variables" and isinstance(inner, dict):  # their names are the user's, their values are not
                 pending += [("", one) for one in inner.values()]
             else:

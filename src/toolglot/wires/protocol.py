@@ -68,9 +68,9 @@ class StreamPatterns(Struct, frozen=True, kw_only=True):
     """Byte patterns of a relayed stream, which is searched and not parsed. A match means: this event must be decoded.
 
     ``common`` is in nearly every event. ``may_have_content``: the event may hold text or a call. ``may_end``: it may
-    end the response, give a finish reason or be an error; it is called for every chunk and must be fast.
-    ``terminator`` is appended if the stream stops after a finish reason without it. ``finish_is_final``: no content
-    follows a finish reason. ``may_be_recorded``: the events may hold calls or usage, for the record.
+    end the response, give a finish reason or ids to refer to, or be an error; it is called for every chunk and must be
+    fast. ``terminator`` is appended if the stream stops after a finish reason without it. ``finish_is_final``: no
+    content follows a finish reason. ``may_be_recorded``: the events may hold calls or usage, for the record.
     """
 
     common: bytes

@@ -24,7 +24,7 @@ _CONTENT = re.compile(rb'"content_block_start"|"text_delta"')
 
 
 def may_end(event: bytes) -> object:
-    return event.find(b'"message_') >= 0 or event.find(b'"error"') >= 0
+    return event.find(b'"message_') >= 0 or event.find(b'"error"') >= 0 or event.find(b'"file_id"') >= 0
 
 
 def locate(model: str, *, stream: bool) -> str:
