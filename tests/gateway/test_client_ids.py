@@ -293,13 +293,23 @@ def test_ids_pass_without_client_keys_and_on_demand() -> None:
     run(test)
 
 
-def test_bodies_without_ids_pass_as_they_are() -> None:
+@pytest.mark.parametrize(
+    ("wire", "fields"),
+    [
+        ("openai_responses", '"input":[ {"role":"user","content":"TEXT"}]'),
+        ("openai_chat", '"messages":[ {"role":"user","content":"TEXT"}]'),
+        ("anthropic_messages", '"max_tokens" : 9,"messages":[ {"role":"user","content":"TEXT"}]'),
+        ("gemini", '"contents":[ {"parts" :[{"text":"TEXT"}]}]'),
+    ],
+)
+def test_bodies_without_ids_pass_as_they_are(wire: str, fields: str) -> None:
     async def test() -> None:
         upstream = StatefulUpstream()
-        async with open_gateway(upstream) as gate:
-            text = '{"model" : "m","input":[ {"role":"user","content":"previous_response_id, a conversation"}],"x":1.0}'
-            assert (await ask(gate, 0, text.encode())).status == 200
-            assert upstream.bodies == [text.encode()]
+        async with open_gateway(upstream, wire) as gate:
+            text = 'previous_response_id, {\\"file_id\\": 1, \\"fileUri\\":1, \\"container\\": \\u00e9\\u001b}'
+            body = f'{{"model" : "m",{fields.replace("TEXT", text)},"x":1.0}}'.encode()
+            assert (await ask(gate, 0, body, wire)).status == 200
+            assert upstream.bodies == [body]
 
     run(test)
 
@@ -326,6 +336,11 @@ def test_containers_belong_to_their_key(streamed: bool) -> None:
             assert (await respond(gate, 0, tools=tools)).status == 200
 
     run(test)
+
+
+def vary(wire: str, body: dict[str, Any], variants: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """Requests of a wire that differ in some fields."""
+    return [(wire, body | fields) for fields in variants]
 
 
 USER = {"role": "user", "content": "hello"}
@@ -390,23 +405,25 @@ FOREIGN += [
         {"type": "mcp_approval_response", "approval_request_id": "ID", "approve": True},
     ]
 ]
-FOREIGN += [
-    ("openai_responses", {"input": "x", **fields})
-    for fields in [
+FOREIGN += vary(
+    "openai_responses",
+    {"input": "x"},
+    [
         {"tools": [{"type": "shell", "environment": SHELL}]},
         {"tools": [{"type": "shell", "environment": {"type": "container_auto", "file_ids": ["ID"]}}]},
         {"prompt": {"id": "pmpt_1", "variables": {"file": {"type": "input_file", "file_id": "ID"}}}},
         {"conversation": {"id": "", "ID": "ID"}},
         {"extra_body": {"Previous_ResponseId": "ID"}},
-    ]
-]
+    ],
+)
 CONTENT: dict[str, Any] = {
     "type": "content",
     "content": [{"type": "image", "source": {"type": "file", "file_id": "ID"}}],
 }
-FOREIGN += [
-    ("anthropic_messages", {"messages": [USER], **fields})
-    for fields in [
+FOREIGN += vary(
+    "anthropic_messages",
+    {"messages": [USER]},
+    [
         {"container": {"id": "", "ID": "ID"}},
         {"container": {"ID": "ID"}},
         {"system": [{"type": "text", "text": "x", "source": {"type": "file", "file_id": "ID"}}]},
@@ -427,12 +444,13 @@ FOREIGN += [
                 },
             ]
         },
-    ]
-]
+    ],
+)
 PARTS = [{"parts": [{"text": "x"}]}]
-FOREIGN += [
-    ("gemini", {"contents": PARTS, **fields})
-    for fields in [
+FOREIGN += vary(
+    "gemini",
+    {"contents": PARTS},
+    [
         {"systemInstruction": {"parts": [{"text": "x"}, {"fileData": {"fileUri": "files/ID"}}]}},
         {"system_instruction": {"parts": [{"text": "x"}, {"file_data": {"file_uri": "files/ID"}}]}},
         {"tools": [{"fileSearch": {"fileSearchStoreNames": ["fileSearchStores/ID"]}}]},
@@ -447,11 +465,12 @@ FOREIGN += [
                 "gs://bucket",
             )
         ),
-    ]
-]
-FOREIGN += [
-    ("openai_chat", {"messages": [USER], **fields})
-    for fields in [
+    ],
+)
+FOREIGN += vary(
+    "openai_chat",
+    {"messages": [USER]},
+    [
         {"messages": [{"role": "user", "content": [{"type": "file", "file_id": "ID"}]}]},
         {"messages": [{"role": "user", "content": [{"type": "file", "file": {"File_ID": "ID"}}]}]},
         {"messages": [USER, {"role": "assistant", "content": "x", "audio": {"id": "", "ID": "ID"}}, USER]},
@@ -459,8 +478,8 @@ FOREIGN += [
         {"tool_resources": {"file_search": {"vector_store_ids": ["ID"]}}},
         {"attachments": [{"file_id": "ID", "tools": []}]},
         {"extra_body": {"conversation": "ID"}},
-    ]
-]
+    ],
+)
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "run", "input": {"container": "web", "file_id": "7", "source": {}}}
 OWN: list[tuple[str, dict[str, Any]]] = [
     (
@@ -502,9 +521,10 @@ WHOLE: list[dict[str, Any]] = [
     {"type": "local_shell_call_output", "id": "call_2", "output": "x"},
 ]
 OWN += [("openai_responses", {"input": [USER, *WHOLE[: at + 1]]}) for at in (0, 1, 2, 4, 5, 7)]
-OWN += [
-    ("openai_responses", {"input": "x", **fields})
-    for fields in [
+OWN += vary(
+    "openai_responses",
+    {"input": "x"},
+    [
         {"prompt": {"id": "pmpt_1", "variables": {"container": "x", "conversation": "x"}}},
         {"tools": [{"type": "code_interpreter", "container": {"type": "auto"}}]},
         {"metadata": {"conversation": "x"}, "previous_response_id": None, "conversation": None},
@@ -513,12 +533,13 @@ OWN += [
         {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "https://example.com/a.png"}]}]},
         {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,eA=="}]}]},
         {"input": [{"role": "user", "content": [{"type": "input_file", "file_data": "data:x", "filename": "a"}]}]},
-    ]
-]
+    ],
+)
 IMAGE = {"type": "base64", "media_type": "image/png", "data": "eA=="}
-OWN += [
-    ("anthropic_messages", {"messages": [USER], **fields})
-    for fields in [
+OWN += vary(
+    "anthropic_messages",
+    {"messages": [USER]},
+    [
         {"metadata": {"user_id": "x"}, "container": None},
         {"container": {"skills": [{"type": "anthropic", "skill_id": "pptx"}]}},
         {"tools": [{"name": "run", "input_schema": SCHEMA, "input_examples": [{"container": "x", "file_id": "x"}]}]},
@@ -529,11 +550,12 @@ OWN += [
             ]
         },
         {"system": [{"type": "text", "text": '{"file_id": "x"}'}]},
-    ]
-]
-OWN += [
-    ("gemini", {"contents": PARTS, **fields})
-    for fields in [
+    ],
+)
+OWN += vary(
+    "gemini",
+    {"contents": PARTS},
+    [
         {"tools": [{"functionDeclarations": [{"name": "run", "parametersJsonSchema": SCHEMA}]}]},
         {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA}},
         {"contents": [{"parts": [{"inlineData": {"mimeType": "image/png", "data": "eA=="}}]}]},
@@ -545,12 +567,13 @@ OWN += [
                 {"parts": [{"functionResponse": {"name": "run", "response": {"container": "x", "fileIds": ["x"]}}}]},
             ]
         },
-    ]
-]
+    ],
+)
 LINK = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
-OWN += [
-    ("openai_chat", {"messages": [USER], **fields})
-    for fields in [
+OWN += vary(
+    "openai_chat",
+    {"messages": [USER]},
+    [
         {"messages": [{"role": "user", "content": [LINK, {"type": "text", "text": '{"conversation": "x"}'}]}]},
         {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}},
         {"messages": [{"role": "user", "content": [{"type": "audio", "audio": "UklGRg=="}]}]},
@@ -569,8 +592,8 @@ OWN += [
                 {"role": "tool", "tool_call_id": "1", "content": '{"container": "x"}'},
             ]
         },
-    ]
-]
+    ],
+)
 DUPLICATES = [
     (
         "openai_responses",
