@@ -25,6 +25,19 @@ TOOL = {
 }
 
 
+MADE = {
+    "type": "bash_code_execution_tool_result",
+    "tool_use_id": "srvtoolu_1",
+    "content": {
+        "type": "bash_code_execution_result",
+        "stdout": "",
+        "stderr": "",
+        "return_code": 0,
+        "content": [{"type": "bash_code_execution_output", "file_id": "file_1"}],
+    },
+}
+
+
 class StatefulUpstream:
     """Stores responses, as OpenAI does, and knows no clients. ``bodies`` are the requests that reached it."""
 
@@ -50,12 +63,14 @@ class StatefulUpstream:
         part = {"type": "output_text", "text": f"opened {opened}", "annotations": []}
         message = {"type": "message", "id": item, "role": "assistant", "status": "completed", "content": [part]}
         code = {"type": "code_interpreter_call", "id": f"ci_{number}", "container_id": f"cntr_{number}", "code": "1"}
+        summary = [{"type": "summary_text", "text": "Hm."}]
+        thought = {"type": "reasoning", "id": f"rs_{number}", "summary": summary}
         response = {
             "id": given,
             "object": "response",
             "status": "completed",
             "model": "m",
-            "output": [message, code],
+            "output": [message, code, {"type": "image_generation_call", "id": f"ig_{number}"}, thought],
             "store": asked.get("store") is not False,
             "usage": None,
         }
@@ -82,7 +97,7 @@ class StatefulUpstream:
         message |= {"stop_reason": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
         text = {"type": "text", "text": "Done."}
         if not asked.get("stream"):
-            ended = {"content": [text], "stop_reason": "end_turn", "container": container}
+            ended = {"content": [text, MADE], "stop_reason": "end_turn", "container": container}
             return web.json_response({**message, **ended})
         ended = {"stop_reason": "end_turn", "container": container}
         return await stream(
@@ -91,6 +106,8 @@ class StatefulUpstream:
             {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
             {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Done."}},
             {"type": "content_block_stop", "index": 0},
+            {"type": "content_block_start", "index": 1, "content_block": MADE},
+            {"type": "content_block_stop", "index": 1},
             {"type": "message_delta", "delta": ended, "usage": {"output_tokens": 1}},
             {"type": "message_stop"},
         )
@@ -276,13 +293,23 @@ def test_ids_pass_without_client_keys_and_on_demand() -> None:
     run(test)
 
 
-def test_bodies_without_ids_pass_as_they_are() -> None:
+@pytest.mark.parametrize(
+    ("wire", "fields"),
+    [
+        ("openai_responses", '"input":[ {"role":"user","content":"TEXT"}]'),
+        ("openai_chat", '"messages":[ {"role":"user","content":"TEXT"}]'),
+        ("anthropic_messages", '"max_tokens" : 9,"messages":[ {"role":"user","content":"TEXT"}]'),
+        ("gemini", '"contents":[ {"parts" :[{"text":"TEXT"}]}]'),
+    ],
+)
+def test_bodies_without_ids_pass_as_they_are(wire: str, fields: str) -> None:
     async def test() -> None:
         upstream = StatefulUpstream()
-        async with open_gateway(upstream) as gate:
-            text = '{"model" : "m","input":[ {"role":"user","content":"previous_response_id, a conversation"}],"x":1.0}'
-            assert (await ask(gate, 0, text.encode())).status == 200
-            assert upstream.bodies == [text.encode()]
+        async with open_gateway(upstream, wire) as gate:
+            text = 'previous_response_id, {\\"file_id\\": 1, \\"fileUri\\":1, \\"container\\": \\u00e9\\u001b}'
+            body = f'{{"model" : "m",{fields.replace("TEXT", text)},"x":1.0}}'.encode()
+            assert (await ask(gate, 0, body, wire)).status == 200
+            assert upstream.bodies == [body]
 
     run(test)
 
@@ -309,6 +336,11 @@ def test_containers_belong_to_their_key(streamed: bool) -> None:
             assert (await respond(gate, 0, tools=tools)).status == 200
 
     run(test)
+
+
+def vary(wire: str, body: dict[str, Any], variants: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """Requests of a wire that differ in some fields."""
+    return [(wire, body | fields) for fields in variants]
 
 
 USER = {"role": "user", "content": "hello"}
@@ -352,6 +384,102 @@ FOREIGN: list[tuple[str, dict[str, Any]]] = [
         },
     ),
 ]
+SHELL: dict[str, Any] = {"type": "container_reference", "container_id": "ID"}
+FOREIGN += [
+    ("openai_responses", {"input": [USER, item]})
+    for item in [
+        {"type": "image_generation_call", "id": "ID"},
+        {"type": "image_generation_call", "id": "ID", "call_id": "x", "status": "completed"},
+        {"type": "reasoning", "id": "ID", "summary": []},
+        {"type": "reasoning", "id": "ID", "summary": [], "encrypted_content": None},
+        {"type": "web_search_call", "id": "ID", "status": "completed"},
+        {"type": "file_search_call", "id": "ID", "queries": ["x"], "results": None},
+        {"type": "function_call", "id": "ID", "call_id": "call_1", "name": "read"},
+        {"type": "message", "id": "ID", "role": "assistant"},
+        {"type": "item_reference", "": "x", "id": "ID"},
+        {"type": "message", "Type": "item_reference", "role": "user", "content": "x", "id": "ID"},
+        {"type": "message", "role": "user", "content": "x", "id": "own", "ID": "ID", "Content": None},
+        {"type": "code_interpreter_call", "container_id": "ID", "code": "1"},
+        {"type": "shell_call", "call_id": "1", "action": {"commands": ["ls"]}, "environment": SHELL},
+        {"type": "computer_call_output", "call_id": "1", "output": {"type": "computer_screenshot", "file_id": "ID"}},
+        {"type": "mcp_approval_response", "approval_request_id": "ID", "approve": True},
+    ]
+]
+FOREIGN += vary(
+    "openai_responses",
+    {"input": "x"},
+    [
+        {"tools": [{"type": "shell", "environment": SHELL}]},
+        {"tools": [{"type": "shell", "environment": {"type": "container_auto", "file_ids": ["ID"]}}]},
+        {"prompt": {"id": "pmpt_1", "variables": {"file": {"type": "input_file", "file_id": "ID"}}}},
+        {"conversation": {"id": "", "ID": "ID"}},
+        {"extra_body": {"Previous_ResponseId": "ID"}},
+    ],
+)
+CONTENT: dict[str, Any] = {
+    "type": "content",
+    "content": [{"type": "image", "source": {"type": "file", "file_id": "ID"}}],
+}
+FOREIGN += vary(
+    "anthropic_messages",
+    {"messages": [USER]},
+    [
+        {"container": {"id": "", "ID": "ID"}},
+        {"container": {"ID": "ID"}},
+        {"system": [{"type": "text", "text": "x", "source": {"type": "file", "file_id": "ID"}}]},
+        {"messages": [{"role": "user", "content": [{"type": "document", "source": CONTENT}]}]},
+        {
+            "messages": [
+                USER,
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "run", "input": {}}]},
+                {
+                    "role": "user",
+                    "content": [
+                        {
+                            "type": "tool_result",
+                            "tool_use_id": "toolu_1",
+                            "content": [{"type": "document", "source": CONTENT}],
+                        }
+                    ],
+                },
+            ]
+        },
+    ],
+)
+PARTS = [{"parts": [{"text": "x"}]}]
+FOREIGN += vary(
+    "gemini",
+    {"contents": PARTS},
+    [
+        {"systemInstruction": {"parts": [{"text": "x"}, {"fileData": {"fileUri": "files/ID"}}]}},
+        {"system_instruction": {"parts": [{"text": "x"}, {"file_data": {"file_uri": "files/ID"}}]}},
+        {"tools": [{"fileSearch": {"fileSearchStoreNames": ["fileSearchStores/ID"]}}]},
+        {"tools": [{"file_search": {"file_search_store_names": ["fileSearchStores/ID"]}}]},
+        *(
+            {"contents": [{"parts": [{"text": "x"}, {"fileData": {"fileUri": f"{link}/v1beta/files/ID"}}]}]}
+            for link in (
+                "https://generativelanguag%65.googleapis.com",
+                "HTTPS://GenerativeLanguage.googleapis.com",
+                "https://generative\u00adlanguage.googleapis.com",
+                "https://\uff47enerativelanguage.googleapis.com",
+                "gs://bucket",
+            )
+        ),
+    ],
+)
+FOREIGN += vary(
+    "openai_chat",
+    {"messages": [USER]},
+    [
+        {"messages": [{"role": "user", "content": [{"type": "file", "file_id": "ID"}]}]},
+        {"messages": [{"role": "user", "content": [{"type": "file", "file": {"File_ID": "ID"}}]}]},
+        {"messages": [USER, {"role": "assistant", "content": "x", "audio": {"id": "", "ID": "ID"}}, USER]},
+        {"tools": [{"type": "file_search", "vector_store_ids": ["ID"]}]},
+        {"tool_resources": {"file_search": {"vector_store_ids": ["ID"]}}},
+        {"attachments": [{"file_id": "ID", "tools": []}]},
+        {"extra_body": {"conversation": "ID"}},
+    ],
+)
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "run", "input": {"container": "web", "file_id": "7", "source": {}}}
 OWN: list[tuple[str, dict[str, Any]]] = [
     (
@@ -377,6 +505,124 @@ OWN: list[tuple[str, dict[str, Any]]] = [
         {"contents": [{"parts": [{"text": "x"}, {"fileData": {"fileUri": "https://example.com/files/a.pdf"}}]}]},
     ),
 ]
+SCHEMA = {
+    "type": "object",
+    "properties": {"file_id": {"type": "string", "default": "x"}, "container": {"id": "x"}},
+    "dependentRequired": {"container": ["file_id"]},
+}
+WHOLE: list[dict[str, Any]] = [
+    {"type": "message", "id": "msg_9", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]},
+    {"id": "msg_8", "role": "user", "content": "x"},
+    {"type": "reasoning", "id": "rs_9", "summary": [], "encrypted_content": "x"},
+    {"type": "function_call", "id": "fc_9", "call_id": "call_1", "name": "read", "arguments": '{"file_id": "x"}'},
+    {"type": "function_call_output", "call_id": "call_1", "output": '{"container": "x"}'},
+    {"type": "mcp_call", "id": "mcp_9", "name": "x", "server_label": "x", "arguments": "{}", "output": "x"},
+    {"type": "local_shell_call", "id": "ls_9", "call_id": "call_2", "action": {"env": {"CONTAINER": "x"}}},
+    {"type": "local_shell_call_output", "id": "call_2", "output": "x"},
+]
+OWN += [("openai_responses", {"input": [USER, *WHOLE[: at + 1]]}) for at in (0, 1, 2, 4, 5, 7)]
+OWN += vary(
+    "openai_responses",
+    {"input": "x"},
+    [
+        {"prompt": {"id": "pmpt_1", "variables": {"container": "x", "conversation": "x"}}},
+        {"tools": [{"type": "code_interpreter", "container": {"type": "auto"}}]},
+        {"metadata": {"conversation": "x"}, "previous_response_id": None, "conversation": None},
+        {"tools": [{**TOOL, "parameters": SCHEMA}]},
+        {"text": {"format": {"type": "json_schema", "name": "x", "schema": SCHEMA}}},
+        {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "https://example.com/a.png"}]}]},
+        {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,eA=="}]}]},
+        {"input": [{"role": "user", "content": [{"type": "input_file", "file_data": "data:x", "filename": "a"}]}]},
+    ],
+)
+IMAGE = {"type": "base64", "media_type": "image/png", "data": "eA=="}
+OWN += vary(
+    "anthropic_messages",
+    {"messages": [USER]},
+    [
+        {"metadata": {"user_id": "x"}, "container": None},
+        {"container": {"skills": [{"type": "anthropic", "skill_id": "pptx"}]}},
+        {"tools": [{"name": "run", "input_schema": SCHEMA, "input_examples": [{"container": "x", "file_id": "x"}]}]},
+        {"messages": [{"role": "user", "content": [{"type": "image", "source": IMAGE}]}]},
+        {
+            "messages": [
+                {"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "https://a/b"}}]}
+            ]
+        },
+        {"system": [{"type": "text", "text": '{"file_id": "x"}'}]},
+    ],
+)
+OWN += vary(
+    "gemini",
+    {"contents": PARTS},
+    [
+        {"tools": [{"functionDeclarations": [{"name": "run", "parametersJsonSchema": SCHEMA}]}]},
+        {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA}},
+        {"contents": [{"parts": [{"inlineData": {"mimeType": "image/png", "data": "eA=="}}]}]},
+        {"contents": [{"parts": [{"fileData": {"fileUri": "https://www.youtube.com/watch?v=a%20b"}}]}]},
+        {
+            "contents": [
+                *PARTS,
+                {"role": "model", "parts": [{"functionCall": {"name": "run", "args": {"file_uri": "x"}}}]},
+                {"parts": [{"functionResponse": {"name": "run", "response": {"container": "x", "fileIds": ["x"]}}}]},
+            ]
+        },
+    ],
+)
+LINK = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+OWN += vary(
+    "openai_chat",
+    {"messages": [USER]},
+    [
+        {"messages": [{"role": "user", "content": [LINK, {"type": "text", "text": '{"conversation": "x"}'}]}]},
+        {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}},
+        {"messages": [{"role": "user", "content": [{"type": "audio", "audio": "UklGRg=="}]}]},
+        {"tools": [{"type": "function", "function": {"name": "run", "parameters": SCHEMA}}]},
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}},
+        {"metadata": {"container": "x"}, "user": "x"},
+        {
+            "messages": [
+                USER,
+                {
+                    "role": "assistant",
+                    "tool_calls": [
+                        {"id": "1", "type": "function", "function": {"name": "x", "arguments": '{"file_id": "x"}'}}
+                    ],
+                },
+                {"role": "tool", "tool_call_id": "1", "content": '{"container": "x"}'},
+            ]
+        },
+    ],
+)
+DUPLICATES = [
+    (
+        "openai_responses",
+        '{"model": "m", "input": [{"type": "item_reference", "type": "message", "role": "user", "content": "x",'
+        ' "id": "ID", "id": null}]}',
+    ),
+    (
+        "openai_responses",
+        '{"model": "m", "input": [{"type": "image_generation_call", "id": "ID"}], "input": "x"}',
+    ),
+    (
+        "anthropic_messages",
+        '{"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "container_upload",'
+        ' "file_id": "ID", "type": "text", "file_\\u0069d": null, "text": "x"}]}]}',
+    ),
+    (
+        "gemini",
+        '{"contents": [{"parts": [{"fileData": {"fileUri": "files/ID"}}]}], "contents": [{"parts": [{"text": "x"}]}]}',
+    ),
+    (
+        "gemini",
+        '{"cached\\u0043ontent": "ID", "cachedContent": null, "contents": [{"parts": [{"text": "x"}]}]}',
+    ),
+    (
+        "openai_chat",
+        '{"model": "m", "messages": [{"role": "user", "content": [{"file_id": "ID"}], "content": "x"}]}',
+    ),
+    ("openai_chat", '{"model": "m", "messages": [{"role": "user", "content": "x"}], "conver\u017fation": "ID"}'),
+]
 
 
 @pytest.mark.parametrize(("wire", "body"), FOREIGN)
@@ -400,6 +646,67 @@ def test_arguments_schemas_and_links_are_no_ids(wire: str, body: dict[str, Any])
             assert answer.status == 200, answer.body
             sent, given = json.loads(upstream.bodies[-1]), json.loads(json.dumps(body))
             assert {key: sent[key] for key in given} == given
+
+    run(test)
+
+
+@pytest.mark.parametrize(("wire", "body"), DUPLICATES)
+def test_upstreams_read_what_was_checked(wire: str, body: str) -> None:
+    """Of names that occur twice an upstream could take the other one."""
+
+    async def test() -> None:
+        upstream = StatefulUpstream()
+        async with open_gateway(upstream, wire) as gate:
+            answer = await ask(gate, 0, body.encode(), wire)
+            assert answer.status in (200, 400)
+            assert not any(b"ID" in passed for passed in upstream.bodies)
+
+    run(test)
+
+
+@pytest.mark.parametrize(("stored", "streamed"), [(True, False), (False, False), (True, True), (False, True)])
+def test_items_of_an_answer_may_be_sent_back(stored: bool, streamed: bool) -> None:
+    async def test() -> None:
+        upstream = StatefulUpstream()
+        body = {"store": stored, "stream": streamed}
+        async with open_gateway(upstream) as gate:
+            first = await respond(gate, 0, **body)
+            end = first.body.decode().rstrip().rpartition("data: ")[2]
+            output = json.loads(end)["response"]["output"] if streamed else first.json["output"]
+            assert {item["type"] for item in output} >= {"message", "code_interpreter_call", "image_generation_call"}
+            assert (await respond(gate, 0, **body, input=[USER, *output, USER])).status == 200
+            for item in output[1:]:
+                assert is_refused(await respond(gate, 1, **body, input=[item, USER]), upstream, "never")
+
+    run(test)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_items_that_the_gateway_wrote_may_be_sent_back(stored: bool) -> None:
+    async def test() -> None:
+        upstream = StatefulUpstream()
+        async with open_gateway(upstream, mode="text") as gate:
+            lane: dict[str, Any] = {"store": stored, "tools": [TOOL]}
+            answer = await respond(gate, 0, **lane)
+            assert answer.json["store"] is stored
+            thought = next(item for item in answer.json["output"] if item["type"] == "reasoning")
+            assert (await respond(gate, 0, **lane, input=[USER, thought, USER])).status == 200
+            assert is_refused(await respond(gate, 1, **lane, input=[USER, thought, USER]), upstream, thought["id"])
+
+    run(test)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_files_that_tools_of_an_answer_made_may_be_named(streamed: bool) -> None:
+    async def test() -> None:
+        upstream, wire = StatefulUpstream(), "anthropic_messages"
+        body = {"max_tokens": 9, "messages": [USER], "stream": streamed}
+        content = [MADE, {"type": "text", "text": "Done."}]
+        again = {**body, "messages": [USER, {"role": "assistant", "content": content}, USER]}
+        async with open_gateway(upstream, wire) as gate:
+            assert (await ask(gate, 0, body, wire)).status == 200
+            assert (await ask(gate, 0, again, wire)).status == 200
+            assert is_refused(await ask(gate, 1, again, wire), upstream, "never")
 
     run(test)
 

@@ -366,8 +366,8 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     exchange.quotations = _find_quotations(exchange, conversation)
     exchange.recovery = _prepare_recovery(exchange, conversation)
     recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)
-    if client_request.may_be_referenced:
-        exchange.client_request = state.store_answer(client_request, body)
+    if client_request.may_be_referenced or (request.owner and request.wire.expand_request is not None):
+        exchange.client_request = state.store_answer(client_request, body, request.wire.references)
     _drop_messages(exchange)
     return exchange
 
@@ -491,6 +491,6 @@ def _count_tools(exchange: Exchange, offered: tuple[Tool, ...]) -> tuple[int, in
 def _drop_messages(exchange: Exchange) -> None:
     exchange.conversation_state.conversation = NO_MESSAGES
     conversation = replace(exchange.client_request.conversation, messages=())
-    exchange.client_request = replace(exchange.client_request, conversation=conversation, fields=None)
+    exchange.client_request = replace(exchange.client_request, conversation=conversation)
     if (prompted := exchange.prompted) is not None:
         exchange.prompted = PromptedConversation(conversation, prompted.tools, prompted.names, prompted.break_character)

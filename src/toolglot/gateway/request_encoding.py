@@ -77,7 +77,7 @@ def _check_ids(exchange: Exchange, body: bytes) -> bytes:
     """The body, if this client may use its ids. Raises: RequestError if it may not."""
     if not exchange.client_state.is_known or exchange.settings.server.unknown_ids != REFUSE:
         return body
-    return exchange.client_state.check_ids(body, exchange.wire.references, exchange.client_request.fields)
+    return exchange.client_state.check_ids(body, exchange.wire.references)
 
 
 def _find_mapping(exchange: Exchange, conversation: Conversation) -> toolsets.ToolMapping | None:

@@ -25,9 +25,8 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     ``notes`` list what was repaired or skipped while decoding. ``memory`` holds what the wire needs to encode the
     response. ``stream_type`` is the content type of the requested stream, if it is not the default of the wire.
     ``same_wire_only`` is the error to raise unless the request goes unchanged to an upstream of the same wire: it
-    refers to something that only such an upstream can know. ``fields``: the request itself, if it may have ids
-    (``Wire.references``). ``may_be_referenced``: a later request may refer to the response; ``on_complete``, if set, is
-    called with its id and items. ``modelled`` are the settings of
+    refers to something that only such an upstream can know. ``may_be_referenced``: a later request may refer to the
+    response; ``on_complete``, if set, is called with its id and items. ``modelled`` are the settings of
     ``Conversation.extra`` that ``Conversation`` also models, so that they reach other wires; dots lead into objects.
     ``special_tools`` are tools that the client does not know as a function of that name (custom tools, namespaces).
     ``is_older_form``: the request uses fields that upstreams of the same wire may not know any more, so neither its
@@ -41,7 +40,6 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     memory: Mapping[str, Any] = {}
     stream_type: str = ""
     same_wire_only: RequestError | None = None
-    fields: Mapping[str, Any] | None = None
     may_be_referenced: bool = False
     on_complete: Callable[[str, list[dict[str, Any]]], None] | None = None
     modelled: frozenset[str] = frozenset()
@@ -70,9 +68,9 @@ class StreamPatterns(Struct, frozen=True, kw_only=True):
     """Byte patterns of a relayed stream, which is searched and not parsed. A match means: this event must be decoded.
 
     ``common`` is in nearly every event. ``may_have_content``: the event may hold text or a call. ``may_end``: it may
-    end the response, give a finish reason or be an error; it is called for every chunk and must be fast.
-    ``terminator`` is appended if the stream stops after a finish reason without it. ``finish_is_final``: no content
-    follows a finish reason. ``may_be_recorded``: the events may hold calls or usage, for the record.
+    end the response, give a finish reason or ids to refer to, or be an error; it is called for every chunk and must be
+    fast. ``terminator`` is appended if the stream stops after a finish reason without it. ``finish_is_final``: no
+    content follows a finish reason. ``may_be_recorded``: the events may hold calls or usage, for the record.
     """
 
     common: bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,15 +40,19 @@ class ClientState(Struct, frozen=True):
             found = own.find(("answer", found.answer_id))
         return (found.request, found.items) if isinstance(found, KeptAnswer) else None
 
-    def store_answer(self, asked: ClientRequest, body: bytes) -> ClientRequest:
-        """The request with a callback that stores its answer, so that the client can refer to it later."""
+    def store_answer(self, asked: ClientRequest, body: bytes, references: ReferenceFields | None) -> ClientRequest:
+        """The request with a callback that stores its answer, so that the client can refer to it later, or send back
+        its items."""
         own = self._open()
 
         def keep(answer_id: str, items: list[dict[str, object]]) -> None:
-            encoded = encode(items)
-            own.keep(("answer", answer_id), KeptAnswer(body, encoded), len(body) + len(encoded))
-            for item in items:
-                own.keep(("answer", text_at(item, "id")), AnswerReference(answer_id), 0)
+            if asked.may_be_referenced:
+                encoded = encode(items)
+                own.keep(("answer", answer_id), KeptAnswer(body, encoded), len(body) + len(encoded))
+                for item in items:
+                    own.keep(("answer", text_at(item, "id")), AnswerReference(answer_id), 0)
+            if references is not None:
+                self.keep_ids(one.id for one in references.find({"input": items}))
 
         return replace(asked, on_complete=keep)
 
@@ -56,23 +60,25 @@ class ClientState(Struct, frozen=True):
         """The client has received ids of what its upstream stores."""
         own = self._open()
         for given in ids if self.is_known else ():
-            own.keep(("answer", given), StoredUpstream(), 0)
+            own.keep(("id", given), StoredUpstream(), 0)
 
-    def check_ids(self, body: bytes, references: ReferenceFields | None, fields: Mapping[str, object] | None) -> bytes:
-        """The body of a request for an upstream that stores what its ids name; ``fields`` were decoded from it.
+    def check_ids(self, body: bytes, references: ReferenceFields | None) -> bytes:
+        """The body of a request for an upstream that stores what its ids name.
 
         A body that may have ids is encoded again, so that the upstream reads what was checked: of two fields with the
         same name it could take the other one. Raises: RequestError if an id was not given to this client, whether it
         exists or not; nothing is raised yet if the store may know it.
         """
-        if references is None or fields is None:
+        if references is None or not references.may_be_in(body):
             return body
-        found, own = references.find(fields), self._open()
-        unknown = [one for one in found if one.id and own.find(("answer", one.id)) is None]
+        fields, own = parse_body(body), self._open()
+        unknown = [
+            one for one in references.find(fields) if not (own.find(("id", one.id)) or own.find(("answer", one.id)))
+        ]
         if unknown and not (self.lookup is not None and self.lookup.missing):
             problem = f"{unknown[0].id[:100]!r} is not known here (any more). Send the content itself."
             raise RequestError(f"{unknown[0].field} cannot be honoured: {problem}", unknown[0].field)
-        return encode(parse_body(body)) if found else body
+        return encode(fields)
 
     def open_reasoning(self, address: str) -> OwnedStore:
         """The reasoning that one upstream sent."""

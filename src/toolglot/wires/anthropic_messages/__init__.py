@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolglot.wires.anthropic_messages.errors import decode_error, encode_error
-from toolglot.wires.anthropic_messages.ids import FORMAT, NAME, OLD_FORMAT, find_refusal
+from toolglot.wires.anthropic_messages.ids import FORMAT, NAME, OLD_FORMAT, REFERENCES, find_refusal
 from toolglot.wires.anthropic_messages.request_decoder import answer_count, decode_request
 from toolglot.wires.anthropic_messages.request_encoder import (
     CARRIES,
@@ -15,7 +15,6 @@ from toolglot.wires.anthropic_messages.request_encoder import (
 )
 from toolglot.wires.anthropic_messages.response_decoder import StreamDecoder, decode_response
 from toolglot.wires.anthropic_messages.response_encoder import STOP, StreamEncoder, encode_response, interject
-from toolglot.wires.id_references import ReferenceFields
 from toolglot.wires.protocol import ExtraEndpoint, StreamPatterns, Wire
 
 ROUTES = ("/v1/messages", "/messages")
@@ -25,7 +24,7 @@ _CONTENT = re.compile(rb'"content_block_start"|"text_delta"')
 
 
 def may_end(event: bytes) -> object:
-    return event.find(b'"message_') >= 0 or event.find(b'"error"') >= 0
+    return event.find(b'"message_') >= 0 or event.find(b'"error"') >= 0 or event.find(b'"file_id"') >= 0
 
 
 def locate(model: str, *, stream: bool) -> str:
@@ -45,10 +44,7 @@ WIRE = Wire(
         common=b'"content_block_', may_have_content=_CONTENT.search, may_end=may_end, terminator=STOP
     ),
     extra_endpoints=tuple(ExtraEndpoint("POST", f"{route}/count_tokens", answer_count) for route in ROUTES),
-    references=ReferenceFields(
-        *("container", "messages.content.source.file_id", "messages.content.content.source.file_id"),
-        "messages.content.container_upload:file_id",
-    ),
+    references=REFERENCES,
     forwarded_headers=("anthropic-version", "anthropic-beta"),
     models_sign_reasoning=True,
     client_returns_signatures=True,

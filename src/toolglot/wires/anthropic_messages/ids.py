@@ -12,6 +12,7 @@ from hashlib import sha256
 from msgspec import Struct
 
 from toolglot.core.conversation import Message, Text, ToolCall
+from toolglot.wires.id_references import ReferenceFields
 
 NAME = "anthropic_messages"
 EFFORT = ("output_config", "effort")
@@ -26,6 +27,7 @@ _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,200}")
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 _WRAPPED = re.compile(r"toolglot~([\w.]+)~(.+)", re.DOTALL)
 LONGEST = 48
+REFERENCES = ReferenceFields(free=("input",))
 
 
 class BlockPosition(Struct, frozen=True):

@@ -96,7 +96,6 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         wants_usage=True,
         notes=notes,
         memory={"ids": ids},
-        fields=fields,
         modelled=frozenset(modelled),
     )
 

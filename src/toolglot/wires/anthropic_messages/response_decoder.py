@@ -30,7 +30,7 @@ from toolglot.core.events import (
     Usage,
 )
 from toolglot.wires.anthropic_messages.errors import describe
-from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, BlockPosition, read_signature
+from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, REFERENCES, BlockPosition, read_signature
 from toolglot.wires.call_ids import CallIds
 from toolglot.wires.control_characters import ControlEscaper
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
@@ -118,7 +118,7 @@ class PayloadDecoder:
         self.tidy = self.tidy and self.place.begun < 0
         self.place = BlockPosition(0)
         self.count(message)
-        self.note_container(message)
+        self.note_ids({"container": message.get("container")})
 
     def start_block(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         block = payload.get("content_block")
@@ -136,7 +136,9 @@ class PayloadDecoder:
                 events.append(ReasoningSigned(text_at(block, "data"), REDACTED))
             case "tool_use":
                 self.start_call(payload.get("index"), block, events)
-            case _:
+            case kind:
+                if not kind.startswith("mcp_"):  # others wrote it
+                    self.note_ids(block)
                 events.append(ProviderEvent(NAME, block))
 
     def start_call(self, index: object, block: Mapping[str, Any], events: list[Event]) -> None:
@@ -218,12 +220,13 @@ class PayloadDecoder:
         reason = text_at(delta, "stop_reason") if isinstance(delta, dict) else ""
         self.finish_reason = reason or self.finish_reason
         self.count(payload)
-        self.note_container(delta)
+        self.note_ids({"container": delta.get("container")} if isinstance(delta, dict) else {})
 
-    def note_container(self, holder: object) -> None:
-        container = holder.get("container") if isinstance(holder, dict) else None
-        if isinstance(container, dict) and (given := text_at(container, "id")):
-            self.handed_out = HandedOut(ids=(given,))
+    def note_ids(self, holder: Mapping[str, object]) -> None:
+        """Note what the upstream stores for this answer: its container, and files that its tools have made."""
+        if found := REFERENCES.find(holder):
+            known = self.handed_out.ids if self.handed_out else ()
+            self.handed_out = HandedOut(ids=(*known, *(one.id for one in found)))
 
     def read_error(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         self.fail(events, *describe(payload))

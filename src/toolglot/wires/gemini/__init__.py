@@ -41,12 +41,6 @@ def authorize(key: str) -> dict[str, str]:
     return {"x-goog-api-key": key}
 
 
-REFERENCES = ReferenceFields(
-    *("cachedContent", "cached_content"),
-    *("contents.parts.fileData.fileUri", "contents.parts.fileData.file_uri"),
-    *("contents.parts.file_data.fileUri", "contents.parts.file_data.file_uri"),
-)
-
 WIRE = Wire(
     name=NAME,
     routes=tuple(f"{root}/models/{{model:.+}}:{{method:{WHOLE}|{STREAMING}}}" for root in ("/v1beta", "/v1", "")),
@@ -62,7 +56,7 @@ WIRE = Wire(
     carries=CARRIES,
     format_fields=FORMAT_PATHS,
     enforces_format=enforces_format,
-    references=REFERENCES,
+    references=ReferenceFields(free=("response",)),
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

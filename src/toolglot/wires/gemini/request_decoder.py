@@ -112,7 +112,6 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         wants_usage=True,
         notes=tuple(notes),
         memory=memory,
-        fields=fields,
         stream_type="application/json" if listing else "",
         modelled=_list_modelled(settings, conversation.sampling),
     )

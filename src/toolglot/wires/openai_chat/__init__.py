@@ -51,9 +51,7 @@ WIRE = Wire(
     carries=CARRIES,
     output_formats=OUTPUT_FORMATS,
     format_fields=(FORMAT,),
-    references=ReferenceFields(
-        "previous_response_id", "conversation", "messages.content.file.file_id", "messages.audio"
-    ),
+    references=ReferenceFields(),
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

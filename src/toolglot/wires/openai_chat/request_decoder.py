@@ -113,7 +113,6 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         stream=fields.get("stream") is True,
         wants_usage=wants_usage,
         notes=tuple(notes),
-        fields=fields,
         modelled=ALWAYS_MODELLED if IN_EXTRA.isdisjoint(fields) else _list_modelled(fields, conversation.sampling),
     )
     older = (FUNCTIONS in fields or HINT in body) and is_older(fields, messages)

@@ -216,7 +216,7 @@ class OutputItems:
             "model": identity.model,
             "output": [],
             "parallel_tool_calls": request.conversation.sampling.parallel_calls is not False,
-            "store": self.on_complete is not None,
+            "store": request.may_be_referenced,
             "temperature": request.conversation.sampling.temperature,
             "tool_choice": "auto",
             "tools": [],

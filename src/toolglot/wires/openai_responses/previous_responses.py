@@ -20,10 +20,18 @@ from toolglot.wires.json_fields import dicts_in, parse_body, text_at
 
 PREVIOUS = "previous_response_id"
 REFERENCE = "item_reference"
+_CALLED = ("function_call", "computer_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call")
 REFERENCES = ReferenceFields(
-    *(PREVIOUS, "conversation", f"input.{REFERENCE}:id", "input.content.file_id", "input.output.file_id"),
-    *("tools.vector_store_ids", "tools.container", "tools.container.file_ids", "tools.input_image_mask.file_id"),
+    whole_items={
+        **{"message": "content", "reasoning": "encrypted_content", "compaction": "encrypted_content"},
+        **{"function_call": "arguments", "custom_tool_call": "input", "tool_search_call": "arguments"},
+        **dict.fromkeys(("computer_call", "local_shell_call", "shell_call"), "action"),
+        **dict.fromkeys(("mcp_list_tools", "tool_search_output", "additional_tools"), "tools"),
+        **{"apply_patch_call": "operation", "mcp_call": "output", "mcp_approval_response": "approve"},
+        **{f"{kind}_output": "output" for kind in _CALLED},
+    }
 )
+"""Without its content an item is looked up by its id; so are all of tools that run at the upstream."""
 _MENTIONS = (PREVIOUS.encode(), REFERENCE.encode())
 _OWN = ("id", "status")
 """Fields of an item that are valid only on the server that stores it."""
@@ -31,6 +39,12 @@ _OWN = ("id", "status")
 Item: TypeAlias = dict[str, Any]
 Find: TypeAlias = Callable[[str], tuple[bytes, bytes] | None]
 """Find the request and the items of a response by its id or by the id of an item."""
+
+
+def list_ids(items: list[Item]) -> list[str]:
+    """The ids that a client needs to send back items of an answer. What MCP servers wrote has none."""
+    own = [{**item, "tools": None} if item.get("type") == "mcp_list_tools" else item for item in items]
+    return [one.id for one in REFERENCES.find({"input": own})]
 
 
 def expand_request(body: bytes, find: Find, limit: int) -> bytes:

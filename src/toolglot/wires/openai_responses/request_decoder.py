@@ -85,7 +85,6 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         notes=tuple(notes),
         memory=table.memory(),
         same_wire_only=problem,
-        fields=fields | {"tools": table.skipped},
         may_be_referenced=fields.get("store") is not False,
         modelled=_list_modelled(fields, conversation.sampling),
         special_tools=frozenset((*table.custom, *table.namespaces)),

@@ -32,6 +32,7 @@ from toolglot.wires.call_ids import CallIds
 from toolglot.wires.control_characters import ControlEscaper
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
 from toolglot.wires.openai_responses.errors import describe, read_failure
+from toolglot.wires.openai_responses.previous_responses import list_ids
 from toolglot.wires.openai_responses.request_decoder import NAME
 from toolglot.wires.openai_responses.stream_position import PositionTracker, StreamPosition
 from toolglot.wires.openai_responses.tools import INPUT, flatten_name
@@ -212,8 +213,8 @@ class PayloadDecoder:
     def sum_up(self, response: Mapping[str, Any]) -> None:
         given, items = text_at(response, "id"), dicts_in(response.get("output"))
         is_stored = response.get("store") is True
-        ids = [text_at(item, "container_id") for item in items]
-        ids += [given, *(text_at(item, "id") for item in items)] if is_stored else []
+        ids = [given, *(text_at(item, "id") for item in items)] if is_stored else []
+        ids += list_ids(items)
         self.handed_out = HandedOut(None if is_stored else (given, items), tuple(filter(None, ids)))
 
     def fail(self, payload: Mapping[str, Any], events: list[Event]) -> None:

@@ -29,10 +29,9 @@ def flatten_name(namespace: str, name: str) -> str:
 
 
 class ToolTable:
-    """The tools of one request, and notes on the skipped ones, which only a server of this wire knows."""
+    """The tools of one request, and notes on the skipped ones."""
 
     def __init__(self, begun: ToolTable | None = None) -> None:
-        self.skipped: list[object] = list(begun.skipped) if begun else []
         self.notes: list[str] = list(begun.notes) if begun else []
         self.tools: dict[str, Tool] = dict(begun.tools) if begun else {}
         self.custom: set[str] = set(begun.custom) if begun else set()
@@ -58,7 +57,6 @@ class ToolTable:
                 continue
             problem = self.problem_with(entry, namespace)
             if problem:
-                self.skipped.append(entry)
                 self.notes.append(f"{where}[{at}] skipped: {problem}")
             else:
                 self.place(entry, namespace)
