@@ -64,7 +64,12 @@ def test_a_quoted_call() -> None:
 
 
 @pytest.mark.parametrize(
-    "around", ["For example: {}", "```\n{}\n```\nThat is how it looks.", "You could write {} but I do not. Shall I?"]
+    "around",
+    [
+        "For example: {}\n\nThat is all.",
+        "```\n{}\n```\nThat is how it looks.",
+        "You could write {} but I do not. Shall I?",
+    ],
 )
 def test_a_call_that_is_only_shown(around: str) -> None:
     """A reader of the console asks why it was not executed."""
