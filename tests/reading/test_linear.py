@@ -237,7 +237,7 @@ def test_no_mark_is_passed_without_a_look() -> None:
     """The quick check, rough and exact, accepts every text that the marks match or may match with more input."""
     known = dialect_index()
     samples = load_samples()
-    for sample in samples[:: max(1, len(samples) // 300)]:
+    for sample in samples[:: max(1, len(samples) // 150)]:
         names = tuple(tool.get("function", tool)["name"] for tool in load_tools(sample.tools))
         exact, rough = (known._compile_marks(names, False, rough) for rough in (False, True))
         checks = [check.match for marks in (exact, rough) for check in (marks.stops, marks.heads)]
