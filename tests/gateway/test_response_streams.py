@@ -14,7 +14,7 @@ from support.wiring import USAGE, new_ids
 
 from toolglot.config import load
 from toolglot.core.conversation import Conversation, Message, Text, Tool, Tools
-from toolglot.core.errors import UpstreamError
+from toolglot.core.errors import AnswerSizeError, UpstreamError
 from toolglot.core.events import (
     PIECE,
     CallArguments,
@@ -26,6 +26,7 @@ from toolglot.core.events import (
     TextDelta,
     merge_deltas,
 )
+from toolglot.gateway import outcomes
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.relay import RECENT, RelayedStream
@@ -95,6 +96,20 @@ def test_other_line_ends(wire: str, line_end: bytes) -> None:
         stream.feed(frame.replace(b"\n", line_end))
     exchange.conclude()
     assert exchange.recorder.finish == "stop" and exchange.recorder.usage == USAGE
+
+
+@pytest.mark.parametrize("mode", ["text", "native", "off"])
+def test_an_answer_of_too_many_objects_is_not_decoded(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each object takes far more memory than its brackets."""
+    monkeypatch.setattr(outcomes, "MAX_OBJECTS", 1000)
+    line = Line("openai_chat", "openai_chat", mode)
+    body = b'{"id": "1", "object": "chat.completion", "choices": [' + b"{}," * 1000 + b"{}]}"
+    asked = Conversation("m", (Message("user", (Text("hi"),)),))
+    with pytest.raises(AnswerSizeError):
+        reply(line.ask(asked, stream=False), body)
+    if mode == "text":
+        with pytest.raises(AnswerSizeError):
+            TranslatedStream(line.ask(asked, stream=True)).feed_large(b"data: " + body + b"\n\n")
 
 
 @in_one_test("begun", [False, True])

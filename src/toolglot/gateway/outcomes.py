@@ -6,7 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from toolglot.core.error_guide import explain_failure
-from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamPlace, UpstreamResponseError, read_status
+from toolglot.core.errors import (
+    AnswerSizeError,
+    ToolglotError,
+    UpstreamError,
+    UpstreamPlace,
+    UpstreamResponseError,
+    read_status,
+)
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -44,6 +51,15 @@ INVALID: Final = "upstream_invalid"
 """The error code with which decoders of all wires report an event that they cannot decode."""
 UNFINISHED: Final = "upstream_closed"
 """The error code with which decoders of all wires report a response without a finish."""
+MAX_OBJECTS: Final = 1_000_000
+"""JSON objects in what is decoded at once: each takes far more memory than its two brackets."""
+TOO_MANY_OBJECTS: Final = f"The upstream's answer holds more than {MAX_OBJECTS:,} JSON objects."
+
+
+def check_objects(body: bytes) -> None:
+    """Raise AnswerSizeError if a body holds too many objects to be decoded."""
+    if body.count(b"{") > MAX_OBJECTS:
+        raise AnswerSizeError(TOO_MANY_OBJECTS)
 
 
 def make_error(event: Failed, wire: Wire) -> ToolglotError:

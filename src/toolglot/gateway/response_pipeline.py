@@ -42,7 +42,7 @@ from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.delivery_plan import DeliveryPlan, EventDelivery
 from toolglot.gateway.dry_run import DryRun
 from toolglot.gateway.exchange import Exchange, Prepared, prepare
-from toolglot.gateway.outcomes import explain_to_client, find_emptiness, make_explained_error
+from toolglot.gateway.outcomes import check_objects, explain_to_client, find_emptiness, make_explained_error
 from toolglot.gateway.recovery.attempts import Recovery
 from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
 from toolglot.gateway.recovery.narrated_stops import announces_action, wants_action
@@ -87,6 +87,7 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     Returns: the client's response, empty if the model has to be asked again. Raises: ToolglotError if the response
     is no answer.
     """
+    check_objects(body)
     wire, new_id = exchange.upstream_wire, exchange.new_call_id
     body = body.removeprefix(BOM)
     if exchange.is_relayed and not streamed and body.lstrip()[:1] == b"{":

@@ -13,7 +13,7 @@ from toolglot.core.errors import ToolglotError
 from toolglot.core.events import Event, Failed, Finished, TextDelta, merge_deltas, split_text
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.exchange import Exchange
-from toolglot.gateway.outcomes import make_explained_error
+from toolglot.gateway.outcomes import check_objects, make_explained_error
 from toolglot.gateway.passthrough import Passthrough, cut_after_end
 from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
 from toolglot.gateway.relay import RelayedStream
@@ -117,7 +117,8 @@ class TranslatedStream:
         return written if written.isascii() else escape_line_breaks(written)
 
     def feed_large(self, chunk: bytes) -> bytes:
-        """Convert a large chunk, in a thread."""
+        """Convert a large chunk, in a thread. Raises ToolglotError if it holds too much."""
+        check_objects(chunk)
         if self.passthrough is not None:
             return self.feed_passing(self.passthrough, chunk, large=True)
         written = self.encoder.write(self.deliver_chunk(chunk, large=True))
@@ -204,6 +205,7 @@ class TranslatedStream:
 
     def convert_whole(self, body: bytes) -> bytes:
         """Convert a whole body although a stream was requested. Raises ToolglotError if it is no answer."""
+        check_objects(body)
         exchange = self.exchange
         whole = exchange.upstream_wire.decode_response(body, exchange.new_call_id)
         delivered = self.deliver([*split_text(whole.events)])
