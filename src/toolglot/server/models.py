@@ -79,7 +79,7 @@ class Models:
                     answer = msgspec.json.decode(await response.read(SMALL_BODY))
                 listed = answer.get("data") if isinstance(answer, dict) else None
         except (ToolglotError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            LOG.warning("upstream %r lists no models: %s", upstream.name, redact(str(error), upstream.secrets))
+            LOG.info("upstream %r lists no models: %s", upstream.name, redact(str(error), upstream.secrets))
             return []
         return [
             {**describe_model(model["id"], upstream.name), **model}
