@@ -8,6 +8,7 @@ module of the requested command is imported; of the others the help text needs n
 from __future__ import annotations
 
 import argparse
+import gc
 import io
 import os
 import sys
@@ -75,8 +76,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     _prepare_streams()
     given, passed = split_arguments(sys.argv[1:] if argv is None else argv)
     requested = [word for word in given if word in COMMANDS][:1]
+    if argv is None:
+        gc.disable()  # nothing of what a command imports becomes garbage
     try:
         parser = build_parser(requested)
+        if argv is None:
+            gc.freeze()
+            gc.enable()
         arguments, unknown = parser.parse_known_args(given, argparse.Namespace(passed=passed))
         if unknown:
             hint = "; those for the client come after --" if requested == ["run"] else ""
