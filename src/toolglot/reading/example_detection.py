@@ -1,4 +1,4 @@
-"""Detects examples, which are not executed: calls in Markdown code, and calls after a phrase that introduces one.
+"""Detects examples: calls in Markdown code, and calls after a phrase that introduces one.
 
 Strategy. Words before a call are weak evidence: a model that runs an example file, fills in a placeholder or looks at
 the output of a test uses such words and means its call. So single words do not count. What counts is a phrase that
@@ -6,7 +6,8 @@ only introduces an example, and only at the end of the last sentence ("for examp
 heading ("Example:"), or at the beginning of that sentence ("For example, to read a file you would write:"). A sentence
 in which the model states its next action ("let me", "I'll") introduces an example only if the action is to show one.
 Punctuation after the phrase is stripped first, in one step, so that no pattern backtracks over it. ``CodeSpans`` tracks
-open fences and inline code. Phrases are compared with text in lower case.
+open fences and inline code. Phrases are compared with text in lower case. Behind such a phrase a call that looks like
+ordinary text is text, and a marked call is doubtful.
 
 Other words and signs precede both (``phrases/doubts.py``): "I would call", "if you agree", "not this:", "the model
 writes", a question, a bracket or a quotation mark, the prefix of a line in a log or a listing, four spaces behind a
