@@ -701,45 +701,101 @@ def test_recursive_types_merged_with_themselves() -> None:
     assert shape.property_type("next").kinds == {"object"}
 
 
-UNUSABLE: list[tuple[Any, str, str]] = [
-    ({"type": "text"}, ".type", "unknown type 'text'"),
-    ({"type": 5}, ".type", "must be a string or a list"),
-    ({"type": ["string", 5]}, ".type", "unknown type 5"),
-    ({"type": [["string"]]}, ".type", "unknown type"),
-    ({"enum": "abc"}, ".enum", "must be a list"),
-    ({"enum": [object()]}, ".enum", "not JSON"),
-    ({"properties": []}, ".properties", "must be a mapping"),
-    ({"properties": {"b": 5}}, ".properties.b", "must be a mapping or a boolean"),
-    ({"required": "b"}, ".required", "must be a list of strings"),
-    ({"required": True}, ".required", "must be a list of strings"),
-    ({"required": ["b", 5]}, ".required", "must be a list of strings"),
-    ({"items": 5}, ".items", "must be a mapping or a boolean"),
-    ({"items": {"type": "x"}}, ".items.type", "unknown type"),
-    ({"additionalProperties": "no"}, ".additionalProperties", "must be a mapping or a boolean"),
-    ({"additionalProperties": {"type": "x"}}, ".additionalProperties.type", "unknown type"),
-    ({"anyOf": STRING}, ".anyOf", "must be a list"),
-    ({"oneOf": STRING}, ".oneOf", "must be a list"),
-    ({"allOf": STRING}, ".allOf", "must be a list"),
-    ({"anyOf": [STRING, 5]}, ".anyOf[1]", "must be a mapping"),
-    ({"allOf": [{"type": "x"}]}, ".allOf[0].type", "unknown type"),
-    ({"anyOf": [POINT, {"properties": {"c": 5}}]}, ".anyOf[1].properties.c", "must be a mapping"),
-    ({"$ref": 5}, ".$ref", "must be a string"),
-    ({"$ref": "#/$defs/none"}, ".$ref", "leads nowhere"),
-    ({"$ref": "#/properties/a/anyOf/7", "anyOf": []}, ".$ref", "leads nowhere"),
-    ({"$ref": "other.json#/x"}, ".$ref", "is not inside this schema"),
-    ({"$ref": "#/properties/a"}, "", "refers to itself"),
-    ({"anyOf": [STRING, {"$ref": "#/properties/a"}]}, "", "refers to itself"),
-    (None, "", "must be a mapping or a boolean"),
-    ("string", "", "must be a mapping or a boolean"),
+TYPE_NAMES: dict[str, list[Any]] = {
+    "string": ["str", "text", "String", "STRING", " string "],
+    "integer": ["int", "long", "Int64", ["INTEGER"]],
+    "number": ["float", "double", "Float", "float, optional"],
+    "boolean": ["bool", "Boolean", ("boolean",)],
+    "array": ["list", "tuple", "List[int]", "Tuple[int, str]", "ArrayList"],
+    "object": ["dict", "Dict[str, Any]", "map", "HashMap"],
+    "null": ["None", [None]],
+}
+
+
+@in_one_test(("kind", "name"), [(kind, name) for kind, names in TYPE_NAMES.items() for name in names])
+def test_types_of_programming_languages_mean_their_json_types(kind: str, name: Any) -> None:
+    assert shape_of({"type": name}).kinds == {kind}
+
+
+def test_a_type_of_several_names_takes_each() -> None:
+    assert shape_of({"type": "str|null"}).nullable_text
+    assert shape_of({"type": ["float", None]}).kinds == {"number", "null"}
+
+
+SAY_NOTHING: list[Any] = [
+    {"type": "any"},
+    {"type": "file"},
+    {"type": ""},
+    {"type": None},
+    {"type": 5},
+    {"type": ["string", 5]},
+    {"type": [["string"]]},
+    {"type": "function (a) => b"},
+    {"enum": "abc"},
+    {"enum": None},
+    {"enum": [object()]},
+    {"items": 5, "additionalProperties": "no"},
+    {"required": True},
+    {"required": ["b", 5]},
+    {"anyOf": STRING, "oneOf": STRING, "allOf": STRING},
+    {"allOf": [{"type": "x"}]},
+    {"anyOf": [STRING, 5]},
+    {"$ref": 5},
+    {"$ref": "#/$defs/none"},
+    {"$ref": "#/properties/a/anyOf/7", "anyOf": []},
+    {"$ref": "other.json#/x"},
+    {"$ref": "#/properties/a"},
+    {"properties": []},
+    {"properties": None},
+    None,
+    "string",
 ]
 
 
-@in_one_test(("schema", "path", "problem"), UNUSABLE)
-def test_unusable_schemas_name_tool_and_path(schema: Any, path: str, problem: str) -> None:
-    with pytest.raises(ToolSchemaError) as caught:
-        make_tool(a=schema)
-    assert (caught.value.tool, caught.value.path) == ("t", f"parameters.properties.a{path}")
-    assert problem in caught.value.problem
+@in_one_test("schema", SAY_NOTHING)
+def test_what_is_not_json_schema_allows_any_value(schema: Any) -> None:
+    tool = make_tool(a=schema, b=INTEGER)
+    assert not tool.type_of("a").kinds and not tool.required
+    assert tool.type_of("b").kinds == {"integer"}
+
+
+def test_the_rest_of_an_odd_schema_counts() -> None:
+    odd = {
+        "type": "dict",
+        "properties": {"a": {"type": "enum", "enum": ["x", "y"]}, "b": 5, "c": True},
+        "required": ["a"],
+    }
+    shape = shape_of(odd)
+    assert (set(shape.kinds), set(shape.required), list(shape.properties)) == ({"object"}, {"a"}, ["a", "b", "c"])
+    assert shape.property_type("a").enum == ("x", "y")
+    assert shape_of({"type": "array", "items": 5}).kinds == {"array"}
+
+
+KEYWORDS = (
+    "$ref",
+    "type",
+    "properties",
+    "additionalProperties",
+    "items",
+    "required",
+    "enum",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "a",
+)
+WORDS = st.sampled_from(("string", "float", "null", "#", "#/properties/a", "#/properties/a/anyOf/0", "a"))
+ODD_SCHEMAS = st.recursive(
+    st.none() | st.booleans() | st.integers() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYWORDS), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(ODD_SCHEMAS)
+def test_no_schema_is_refused(schema: Any) -> None:
+    shape = make_tool(a=schema).type_of("a")
+    coerce_value({"a": [True, "x"]}, shape, "argument a")
 
 
 @in_one_test(
@@ -755,7 +811,6 @@ def test_unusable_schemas_name_tool_and_path(schema: Any, path: str, problem: st
         ([{"name": "a", "parameters": []}], "a", "parameters"),
         ([{"name": "a", "parameters": "x"}], "a", "parameters"),
         ([{"name": "a", "input_schema": 5}], "a", "input_schema"),
-        ([{"name": "a", "input_schema": {"type": "x"}}], "a", "input_schema.type"),
         ([{"name": "a"}, {"name": "b"}, {"name": "a"}], "a", "name"),
         ({"name": "a"}, "#0", "tools"),
         ("abc", "#0", "tools"),
@@ -780,9 +835,8 @@ def test_shared_references_are_followed_once() -> None:
 
 
 @pytest.mark.parametrize("schema", [chain_of(40, "anyOf"), chain_of(5000, "allOf")])
-def test_reference_bombs_are_refused(schema: Any) -> None:
-    with pytest.raises(ToolSchemaError):
-        shape_of(schema)
+def test_reference_bombs_allow_any_value(schema: Any) -> None:
+    assert not shape_of(schema).kinds
 
 
 def test_deep_schemas_need_no_stack() -> None:

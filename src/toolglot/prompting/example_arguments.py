@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from toolglot.core.schema.compile import read_types
+
 _TEXTS: tuple[tuple[str, str, str], ...] = (
     # key, another parameter of the same tool, value
     (r"file_path", r"", "/src/app.js"),
@@ -140,11 +142,9 @@ def _follow(target: str, root: Mapping[str, Any]) -> object:
 
 def type_of(schema: Mapping[str, Any]) -> str:
     """The type of a schema: the first that is not null, or the one its keywords imply, or string."""
-    kind = schema.get("type")
-    if isinstance(kind, (list, tuple)):
-        kind = next((option for option in kind if option != "null"), None)
-    if isinstance(kind, str):
-        return kind
+    kinds = read_types(schema.get("type"))
+    if kinds:
+        return next((kind for kind in kinds if kind != "null"), kinds[0])
     return "object" if "properties" in schema else "array" if "items" in schema else "string"
 
 

@@ -1,41 +1,53 @@
 """Compiles JSON Schemas into ``SchemaType`` ("shape") objects.
 
 Strategy. A schema is compiled once: ``$ref`` and ``allOf`` are merged, alternatives become branches, and children are
-linked afterwards from a work list, so recursive types are plain cycles. An unusable schema raises ``ToolSchemaError``.
+linked afterwards from a work list, so recursive types are plain cycles. No schema is refused: servers take almost any,
+so a part that is not JSON Schema says nothing about the value. Types of programming languages mean their JSON types.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, reduce
 from itertools import chain
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
 from msgspec import Struct, field
 
-from toolglot.core.errors import ToolSchemaError
 from toolglot.core.json_numbers import ExactNumber
 from toolglot.core.lenient_json import MAX_DEPTH, Number, Value, parse
 from toolglot.core.schema.types import KINDS, UNTYPED, SchemaType, kind_of, takes_kind
 
 Node: TypeAlias = Mapping[str, Any]
-Form: TypeAlias = tuple[tuple[type, ...], str]
 
-_FORMS: dict[str, Form] = {
-    "$ref": ((str,), "a string"),
-    "type": ((str, list), "a string or a list of strings"),
-    "properties": ((dict, Mapping), "a mapping"),
-    "additionalProperties": ((bool, dict, Mapping), "a mapping or a boolean"),
-    "items": ((bool, dict, Mapping, list), "a mapping or a boolean"),
-    "required": ((list, tuple), "a list of strings"),
-    "enum": ((list, tuple), "a list"),
-    "allOf": ((list, tuple), "a list"),
-    "anyOf": ((list, tuple), "a list"),
-    "oneOf": ((list, tuple), "a list"),
+_FORMS: Final[Mapping[str, tuple[type, ...]]] = {
+    "$ref": (str,),
+    "properties": (dict, Mapping),
+    "additionalProperties": (bool, dict, Mapping),
+    "items": (bool, dict, Mapping, list),
+    "required": (list, tuple),
+    "enum": (list, tuple),
+    "allOf": (list, tuple),
+    "anyOf": (list, tuple),
+    "oneOf": (list, tuple),
 }
-_ANY_FORM: Form = ((object,), "anything")
+"""The Python types of the values of keywords."""
+_TYPES: Final = {
+    **{kind: kind for kind in KINDS},
+    **dict.fromkeys(("str", "text", "char", "varchar"), "string"),
+    **dict.fromkeys(("int", "long", "short", "byte", "int32", "int64", "bigint"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal", "num", "float32", "float64"), "number"),
+    **dict.fromkeys(("list", "tuple", "set", "arraylist"), "array"),
+    **dict.fromkeys(("dict", "map", "hashmap", "mapping"), "object"),
+    **dict.fromkeys(("none", "nonetype"), "null"),
+    "bool": "boolean",
+}
+"""The kinds that the names of types mean, in lower case; any other name means any value."""
+_TYPE = re.compile(r"\s*(\w+)(?:\s*\[.*\])?(?:,\s*optional)?\s*", re.IGNORECASE | re.DOTALL)
+"""The name of a type with parameters and a remark: ``List[int], optional``."""
 _COMBINERS = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
 _LINKED_UNLESS = {"items": list, "additionalProperties": bool}
 _IMPLIED_KINDS = {"properties": "object", "additionalProperties": "object", "required": "object", "items": "array"}
@@ -45,61 +57,56 @@ _ALLOWS_NONE: Node = {"enum": []}
 _MAX_ALTERNATIVES = 256
 
 
-def compile_schema(schema: Node, tool: str, path: str) -> SchemaType:
-    """Compile a schema. Errors (``ToolSchemaError``) name the tool and the path."""
-    return _Compiler(tool, schema, path).compile()
+def compile_schema(schema: Node) -> SchemaType:
+    """Compile a schema; what is not JSON Schema in it allows any value."""
+    return _Compiler(schema).compile()
 
 
 class _Compiler(Struct):
-    """Compiles the schema of one tool; results are memoized by node, so shared nodes and cycles cost nothing."""
+    """Compiles one schema; results are memoized by node, so shared nodes and cycles cost nothing."""
 
-    tool: str
     root: Node
-    path: str
     flat: dict[int, Node] = field(default_factory=dict)
     unfinished: set[int] = field(default_factory=set)
     shapes: dict[int, SchemaType] = field(default_factory=dict)
-    pending: list[tuple[SchemaType, Sequence[Node], str]] = field(default_factory=list)
+    pending: list[tuple[SchemaType, Sequence[Node]]] = field(default_factory=list)
 
     def compile(self) -> SchemaType:
-        shape = self.shape(self.root, self.path)
+        shape = self.shape(self.root)
         for entry in self.pending:  # grows during the loop
             self.link(*entry)
         return shape
 
-    def fail(self, path: str, problem: str) -> NoReturn:
-        raise ToolSchemaError(self.tool, path, problem)
-
     # -- flat nodes into shapes ----------------------------------------------------------------------------------------
 
-    def shape(self, node: object, path: str) -> SchemaType:
-        return self.shape_flat(self.flatten(node, path), path)
+    def shape(self, node: object) -> SchemaType:
+        return self.shape_flat(self.flatten(node))
 
-    def shape_flat(self, node: Node, path: str) -> SchemaType:
+    def shape_flat(self, node: Node) -> SchemaType:
         shape = self.shapes.get(id(node))
         if shape is None:
-            shape = self.shapes[id(node)] = self.build(node, path)
+            shape = self.shapes[id(node)] = self.build(node)
         return shape
 
-    def build(self, node: Node, path: str) -> SchemaType:
+    def build(self, node: Node) -> SchemaType:
         if _DETAILS.isdisjoint(node):
             return _share_plain(_list_kinds(node))
         node = _lower_enum(node)
         alternatives: Sequence[Node] = node.get("anyOf", ())
-        branches = [self.shape_flat(each, f"{path}.anyOf[{i}]") for i, each in enumerate(alternatives)]
-        shape = _join(branches) if branches else self.build_leaf(node, path)
-        self.pending.append((shape, alternatives or (node,), path))
+        branches = [self.shape_flat(each) for each in alternatives]
+        shape = _join(branches) if branches else self.build_leaf(node)
+        self.pending.append((shape, alternatives or (node,)))
         return shape
 
-    def build_leaf(self, node: Node, path: str) -> SchemaType:
-        enum = self.read_members(node, path)
+    def build_leaf(self, node: Node) -> SchemaType:
+        enum = self.read_members(node)
         order = _list_kinds(node, enum)
         if enum is not None and "null" in order and None not in enum:
             enum = (*enum, None)
         closed = node.get("additionalProperties") is False and "patternProperties" not in node
         return SchemaType(order, enum, required=frozenset(node.get("required", ())), closed=closed)
 
-    def read_members(self, node: Node, path: str) -> tuple[Value, ...] | None:
+    def read_members(self, node: Node) -> tuple[Value, ...] | None:
         members = [node["const"]] if "const" in node else node.get("enum")
         if members is None:
             return None
@@ -108,107 +115,109 @@ class _Compiler(Struct):
         try:
             return tuple(map(_read_member, members))
         except (TypeError, ValueError, RecursionError):
-            self.fail(f"{path}.enum", "has a member that is not JSON")
+            return None
 
-    def link(self, shape: SchemaType, nodes: Sequence[Node], path: str) -> None:
+    def link(self, shape: SchemaType, nodes: Sequence[Node]) -> None:
         """Link the children of a shape."""
         for node in nodes:
             if "properties" in node:
-                self.link_properties(shape, node["properties"], path)
+                self.link_properties(shape, node["properties"])
             for word, unlinked in _LINKED_UNLESS.items():
                 if word in node and not isinstance(node[word], unlinked):
-                    shape.links.setdefault(word, self.shape(node[word], f"{path}.{word}"))
+                    shape.links.setdefault(word, self.shape(node[word]))
 
-    def link_properties(self, shape: SchemaType, properties: Node, path: str) -> None:
+    def link_properties(self, shape: SchemaType, properties: Node) -> None:
         """Link properties; alternatives that declare one key differently are joined."""
         for key, child in properties.items():
-            made = self.shape(child, f"{path}.properties.{key}")
+            made = self.shape(child)
             known = shape.properties.setdefault(key, made)
             if known is not made:
                 shape.properties[key] = _join([known, made])
 
     # -- nodes into flat nodes -----------------------------------------------------------------------------------------
 
-    def flatten(self, node: object, path: str) -> Node:
+    def flatten(self, node: object) -> Node:
         """Merge everything the node refers to into it; a remaining ``anyOf`` lists flat alternatives."""
-        if isinstance(node, bool):
-            return _ALLOWS_ALL if node else _ALLOWS_NONE
         if not isinstance(node, (dict, Mapping)):
-            self.fail(path, "must be a mapping or a boolean")
+            return _ALLOWS_NONE if node is False else _ALLOWS_ALL
         flat = self.flat.get(id(node))
         if flat is None:
-            flat = self.flat[id(node)] = self.unfold(node, path)
+            flat = self.flat[id(node)] = self.unfold(node)
         return flat
 
-    def unfold(self, node: Node, path: str) -> Node:
-        if id(node) in self.unfinished:
-            self.fail(path, "refers to itself without an end")
-        self.check(node, path)
-        if _COMBINERS.isdisjoint(node):
-            return node
+    def unfold(self, node: Node) -> Node:
+        if id(node) in self.unfinished or len(self.unfinished) >= MAX_DEPTH:
+            return _ALLOWS_ALL  # it refers to itself without an end, or through too many others
+        clean = _clean(node)
+        if _COMBINERS.isdisjoint(clean):
+            return clean
         self.unfinished.add(id(node))
-        if len(self.unfinished) > MAX_DEPTH:
-            self.fail(path, f"more than {MAX_DEPTH} references deep")
-        flat = self.combine(node, path)
+        flat = self.combine(clean)
         self.unfinished.remove(id(node))
         return flat
 
-    def combine(self, node: Node, path: str) -> Node:
+    def combine(self, node: Node) -> Node:
         own = {key: value for key, value in node.items() if key not in _COMBINERS}
-        merged: dict[str, Any] = reduce(_merge, [*self.list_parts(node, path), own], {})
+        merged: dict[str, Any] = reduce(_merge, [*self.list_parts(node), own], {})
         inherited = merged.pop("anyOf", [])
-        alternatives = self.list_alternatives(node, path) or inherited
+        alternatives = self.list_alternatives(node) or inherited
         if alternatives:
             merged["anyOf"] = _narrow(alternatives, merged)
         return merged
 
-    def list_parts(self, node: Node, path: str) -> Iterator[Node]:
+    def list_parts(self, node: Node) -> Iterator[Node]:
         """Yield the nodes that all apply: ``$ref`` and ``allOf``."""
         if "$ref" in node:
-            target = self.resolve(node["$ref"], path)
-            yield self.flatten(target, self.path + node["$ref"][1:].replace("/", "."))
-        for i, part in enumerate(node.get("allOf", ())):
-            yield self.flatten(part, f"{path}.allOf[{i}]")
+            yield self.flatten(self.resolve(node["$ref"]))
+        for part in node.get("allOf", ()):
+            yield self.flatten(part)
 
-    def list_alternatives(self, node: Node, path: str) -> list[Node]:
-        """List the nodes of which one applies: ``anyOf`` and ``oneOf``."""
+    def list_alternatives(self, node: Node) -> list[Node]:
+        """List the nodes of which one applies: ``anyOf`` and ``oneOf``; none if they are too many."""
         alternatives: list[Node] = []
-        for word in ("anyOf", "oneOf"):
-            for i, branch in enumerate(node.get(word, ())):
-                flat = self.flatten(branch, f"{path}.{word}[{i}]")
-                alternatives += _split(flat)
-                if len(alternatives) > _MAX_ALTERNATIVES:
-                    self.fail(path, f"has more than {_MAX_ALTERNATIVES} alternatives")
+        for branch in chain(node.get("anyOf", ()), node.get("oneOf", ())):
+            alternatives += _split(self.flatten(branch))
+            if len(alternatives) > _MAX_ALTERNATIVES:
+                return []
         return alternatives
 
-    def resolve(self, reference: str, path: str) -> object:
-        found: object = self.root
-        if not reference.startswith("#"):
-            self.fail(f"{path}.$ref", f"{reference!r} is not inside this schema")
+    def resolve(self, reference: str) -> object:
+        """Find what a reference means; a reference to another document, or to nothing, allows any value."""
+        found: object = self.root if reference.startswith("#") else None
         for step in unquote(reference[1:]).split("/")[1:]:
-            members, name = _members_of(found), step.replace("~1", "/").replace("~0", "~")
-            if name not in members:
-                self.fail(f"{path}.$ref", f"{reference!r} leads nowhere")
-            found = members[name]
+            found = _members_of(found).get(step.replace("~1", "/").replace("~0", "~"))
         return found
-
-    def check(self, node: Node, path: str) -> None:
-        for key, value in node.items():
-            types, wanted = _FORMS.get(key, _ANY_FORM)
-            if not isinstance(value, types):
-                self.fail(f"{path}.{key}", f"must be {wanted}")
-        for name in node.get("required", ()):
-            if not isinstance(name, str):
-                self.fail(f"{path}.required", "must be a list of strings")
-        for kind in _list_types(node.get("type", [])):
-            if kind not in KINDS:
-                self.fail(f"{path}.type", f"unknown type {kind!r}, use one of {', '.join(KINDS)}")
 
 
 # -- properties of nodes and shapes ------------------------------------------------------------------------------------
 
 
-def _list_types(types: str | list[Any]) -> list[Any]:
+def _clean(node: Node) -> Node:
+    """Return the node without the keywords whose values are not JSON Schema, and with its types as kinds."""
+    odd = {word for word, types in _FORMS.items() if word in node and not isinstance(node[word], types)}
+    if "required" not in odd and not all(isinstance(name, str) for name in node.get("required", ())):
+        odd.add("required")
+    kinds = read_types(node["type"]) if "type" in node else []
+    if not odd and kinds == _list_types(node.get("type", [])):
+        return node
+    clean = {word: value for word, value in node.items() if word not in odd and word != "type"}
+    return {**clean, "type": kinds} if kinds else clean
+
+
+def read_types(types: object) -> list[str]:
+    """Return the kinds of declared types; none if one of the types is unknown, so that any value is allowed."""
+    names = types.split("|") if isinstance(types, str) else types
+    kinds: list[str] = []
+    for name in names if isinstance(names, (list, tuple)) else ():
+        found = _TYPE.fullmatch("null" if name is None else name) if isinstance(name, (str, type(None))) else None
+        kind = _TYPES.get(found[1].lower()) if found is not None else None
+        if kind is None:
+            return []
+        kinds.append(kind)
+    return kinds
+
+
+def _list_types(types: str | list[str]) -> list[str]:
     return types if isinstance(types, list) else [types]
 
 

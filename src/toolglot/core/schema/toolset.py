@@ -92,7 +92,7 @@ def _compile_parameters(declared: Mapping[str, Any], tool: str) -> SchemaType:
     if declared.get(path) is None:
         return _NO_PARAMETERS
     schema = _expect_mapping(declared[path], tool, path)
-    return compile_schema(schema, tool, path) if schema else _NO_PARAMETERS
+    return compile_schema(schema) if schema else _NO_PARAMETERS
 
 
 def _expect_mapping(thing: object, tool: str, path: str) -> Mapping[str, Any]:

@@ -18,8 +18,8 @@ from msgspec import Struct, field
 
 from toolglot.core.conversation import Tool
 from toolglot.core.lenient_json import dump
+from toolglot.core.schema.compile import compile_schema
 from toolglot.core.schema.types import SchemaType
-from toolglot.prompting.grammar.call_shape import compile_parameters
 from toolglot.prompting.grammar.rules import order_keys
 
 _CALL = ("name", "arguments")
@@ -30,7 +30,9 @@ def build_answer_schema(tools: tuple[Tool, ...]) -> Mapping[str, Any] | None:
     """Build the schema of an answer that is one call of one of these tools; None if there are no tools."""
     writer = _SchemaWriter()
     calls = [
-        _object({"name": {"const": tool.name}, "arguments": writer.write_arguments(compile_parameters(tool))}, _CALL)
+        _object(
+            {"name": {"const": tool.name}, "arguments": writer.write_arguments(compile_schema(tool.parameters))}, _CALL
+        )
         for tool in tools
     ]
     if not calls:

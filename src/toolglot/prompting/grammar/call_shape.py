@@ -9,10 +9,9 @@ from functools import cache
 from msgspec import Struct
 
 from toolglot.core.conversation import Tool
-from toolglot.core.errors import ToolSchemaError
 from toolglot.core.lenient_json import dump
 from toolglot.core.schema.compile import compile_schema
-from toolglot.core.schema.types import ANY, SchemaType
+from toolglot.core.schema.types import SchemaType
 from toolglot.prompting.grammar.rules import GrammarRules, JsonRules, literal, order_keys
 from toolglot.reading.reader import dialect_index
 
@@ -57,7 +56,7 @@ class CallShape(Struct, frozen=True):
 
         Raises: UnwritableError if the dialect cannot write a required parameter.
         """
-        return JsonRules(rules).members(compile_parameters(tool))
+        return JsonRules(rules).members(compile_schema(tool.parameters))
 
 
 class TaggedCallShape(CallShape, frozen=True):
@@ -68,7 +67,7 @@ class TaggedCallShape(CallShape, frozen=True):
     gap: str
 
     def write_arguments(self, tool: Tool, rules: GrammarRules) -> str:
-        shape = compile_parameters(tool)
+        shape = compile_schema(tool.parameters)
         if any(not _TAGGABLE.fullmatch(key) for key in shape.required):
             raise UnwritableError
         keys = [key for key in order_keys(shape) if _TAGGABLE.fullmatch(key)]
@@ -92,14 +91,6 @@ class TaggedCallShape(CallShape, frozen=True):
         if shape.untyped or any("string" in leaf.kinds and leaf.enum is None for leaf in shape.leaves):
             return rules.add_text(marks)
         return JsonRules(rules, "tagged-string").value(shape)
-
-
-def compile_parameters(tool: Tool) -> SchemaType:
-    """The compiled parameters of the tool; any value if the schema is unusable."""
-    try:
-        return compile_schema(tool.parameters, tool.name, "parameters")
-    except ToolSchemaError:
-        return ANY
 
 
 def find_call_shape(dialect: str) -> CallShape | None:
