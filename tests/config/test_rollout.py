@@ -15,10 +15,11 @@ from support.rows import in_one_test
 
 from toolglot.clients.complaints import COMPLAINT_PATTERNS, EMPTY_ANSWER
 from toolglot.config import load
-from toolglot.config.rollout import STAGES, TRANSFORMATIONS, Arm, Plan, Rollout, identify, read_plan
+from toolglot.config.rollout import STAGES, TRANSFORMATIONS, Arm, Plan, Rollout, read_plan
 from toolglot.config.settings import RolloutSettings
 from toolglot.core.conversation import Conversation, Image, Message, Text, ToolCall, ToolResult
 from toolglot.core.errors import UsageError
+from toolglot.core.identity import identify
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "ROLLOUT.md").read_text("utf-8")
 KEYS = [f"conversation {number}" for number in range(10_000)]

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from support.rows import in_one_test
 
 from toolglot.core.conversation import Image, Message, Reasoning, Text, ToolCall, ToolResult
-from toolglot.gateway.sessions.chain import Chain, canonical_json, make_chain, split_context
+from toolglot.core.identity import canonical_json, hash_call
+from toolglot.gateway.sessions.chain import Chain, make_chain, split_context
 
 SECRET = b"s" * 32
 
@@ -129,6 +130,27 @@ def test_the_format_of_json_does_not_count(value: object) -> None:
 def test_different_values_stay_different(one: object, other: object) -> None:
     if canonical_json(json.dumps(one)) == canonical_json(json.dumps(other)):
         assert one == other
+
+
+@pytest.mark.parametrize(
+    ("given", "rewritten"),
+    [
+        ('{"b": 1.0, "a": 10e-1}', '{"a":1,"b":1}'),
+        ('{"a": -0, "b": -0.0, "c": 1e21}', '{"a":0,"b":0,"c":1e+21}'),
+        ('{"a": 9007199254740993, "b": 1e400}', '{"a":9007199254740992,"b":null}'),
+        ('{"a": "\\u00e9\\/\\ud83d\\ude00", "2": 1, "10": 2}', '{"2":1,"10":2,"a":"é/😀"}'),
+        (' {"a": 1, "a": 2} ', '{"a":2}'),
+        ("", "{}"),
+        ("null", "{}"),
+    ],
+)
+def test_arguments_that_javascript_writes_anew_are_the_same(given: str, rewritten: str) -> None:
+    assert hash_call("f", given) == hash_call("f", rewritten)
+
+
+def test_arguments_of_another_type_are_different() -> None:
+    values = ["1", '"1"', "true", "null", '""', "[]", "{}", "0", "false", "[1]", "9007199254740991"]
+    assert len({hash_call("f", f'{{"a":{value}}}') for value in values}) == len(values)
 
 
 @pytest.mark.parametrize("text", ["{", '{"a": 1, "a": 2}', "[" * 100_000, "1e999", '"\\ud800"', "NaN"])

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from support.gateway import ASK, READ, Gate, gateway, run
 
 from toolglot.clients.toolsets import all_mappings
-from toolglot.config.rollout import Arm, Plan, Rollout, identify
+from toolglot.config.rollout import Arm, Plan, Rollout
+from toolglot.core.identity import identify
 from toolglot.gateway.dry_run import BROKEN, DryRun
 from toolglot.gateway.telemetry.record import Record
 from toolglot.sim import SimOptions

@@ -28,8 +28,9 @@ from toolglot.core.events import (
     TextDelta,
     merge_deltas,
 )
+from toolglot.core.identity import hash_texts
 from toolglot.gateway.sessions.kept_reasoning import Keeping, ReasoningCollector, TurnKey, find_turn, restore
-from toolglot.gateway.sessions.ttl_store import OVERHEAD, TtlStore, digest
+from toolglot.gateway.sessions.ttl_store import OVERHEAD, TtlStore
 from toolglot.wires import all_wires, client_wires
 from toolglot.wires.anthropic_messages.ids import REDACTED, write_signature
 from toolglot.wires.gemini.field_names import NO_SIGNATURE
@@ -327,7 +328,7 @@ def test_the_same_text_in_another_turn_is_another_answer() -> None:
     assert restore([first, message], kept)[1].parts == (Reasoning("", SIGNATURE, "gemini"), Text("Done."))
     assert restore([second, message], kept)[1] == message
     assert restore([first, message, message], kept)[2] == message
-    assert find_turn([first, message, second, message]) == TurnKey(digest(digest("", "a").hex(), "b"), 1)
+    assert find_turn([first, message, second, message]) == TurnKey(hash_texts(hash_texts("", "a").hex(), "b"), 1)
 
 
 @pytest.mark.parametrize("call_id", ["functions.read:0", "call_0", "0", ""])

@@ -86,7 +86,7 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "dialects.records:all_dialects": (ALL, "the dialect records"),
     "dialects.streamed_arguments:spell_key": (1024, "argument keys as JSON"),
     "gateway.sessions.chain:_start_chain": (256, "keys of empty dialogs, by client"),
-    "gateway.sessions.chain:_ARGUMENTS": (1 << 20, "hashes of arguments in their canonical form"),
+    "core.identity:_ARGUMENTS": (1 << 20, "hashes of arguments in their canonical form"),
     "gateway.prompt_stability:_write_tools": (64, "the tools of a request as text, to compare prompts"),
     "gateway.routing:_find_own_dialect": (256, "the dialect of a model name"),
     "gateway.telemetry.recorder:_format_second": (16, "timestamps"),

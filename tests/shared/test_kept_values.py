@@ -43,7 +43,7 @@ VALUES = st.one_of(
     st.builds(AnswerReference, st.text()),
     st.builds(
         KeptReasoning,
-        st.lists(st.binary(), max_size=3).map(tuple),
+        st.binary(),
         st.lists(st.tuples(st.builds(Reasoning, st.text(), st.text(), st.text()), st.booleans()), max_size=3).map(
             tuple
         ),

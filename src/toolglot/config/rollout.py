@@ -18,7 +18,6 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final
 
-from toolglot.core.conversation import Conversation, Image, Message
 from toolglot.core.events import Reason
 
 READING, RESCUE, XML, SHELL, EDITING, RECOVERY = "reading", "rescue", "xml", "shell", "editing", "recovery"
@@ -37,8 +36,6 @@ NATIVE_CALLS: Final = "native"
 LEAKED: Final = "leaked"
 
 BUCKETS: Final = 10_000
-HEAD: Final = 8192
-"""Characters of the first message that are hashed, together with its length."""
 
 _STAGE = re.compile(r"(?:(?P<stage>[a-z]+)(?:-(?=\d)|$))?(?P<percent>\d+(?:\.\d+)?)?(?<=.)")
 
@@ -213,21 +210,3 @@ def _bucket(transformation: str, conversation_key: str) -> float:
     """The bucket of a conversation, from 0 up to 100; independent for each transformation."""
     digest = blake2b(f"{transformation}\0{conversation_key}".encode(), digest_size=8).digest()
     return int.from_bytes(digest) % BUCKETS * 100 / BUCKETS
-
-
-def identify(conversation: Conversation) -> str:
-    """A short key that all turns of a conversation share."""
-    text = _opening(conversation.messages)
-    shared = f"{conversation.model}\0{len(text)}\0{text[:HEAD]}"
-    return blake2b(shared.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-
-
-def _opening(messages: tuple[Message, ...]) -> str:
-    """The first user message with its images; without a user message, the first text. Later turns never change it,
-    even if the first message has no text."""
-    first = next((message for message in messages if message.role == "user"), None)
-    if first is None:
-        return next((text for message in messages if (text := message.text)), "")
-    pictures = (f"{part.url}\0{part.data}" for part in first.parts if isinstance(part, Image))
-    seen = (blake2b(shown.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest() for shown in pictures)
-    return "".join((*seen, first.text))

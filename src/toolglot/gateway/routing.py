@@ -30,9 +30,10 @@ from typing import Final
 from msgspec import Struct, structs
 
 from toolglot.config import DEFAULT_DIALECT, MODES, USUAL_TOOLS, ModelSettings, Settings, Upstream
-from toolglot.config.rollout import DRY_RUN, ON, READING, RESCUE, SHELL, XML, Arm, Rollout, identify
+from toolglot.config.rollout import DRY_RUN, ON, READING, RESCUE, SHELL, XML, Arm, Rollout
 from toolglot.core.conversation import Conversation, ToolCall, ToolResult
 from toolglot.core.errors import RequestError
+from toolglot.core.identity import identify
 from toolglot.core.options import Options
 from toolglot.gateway.capabilities.learned import LearnedFailure, LearnedFailures
 from toolglot.gateway.capabilities.profiles import (

@@ -32,6 +32,7 @@ from toolglot.core.events import (
     Reason,
     TextDelta,
 )
+from toolglot.core.identity import hash_call
 from toolglot.core.schema.validation import CallChecker
 from toolglot.dialects.event_buffer import MESSAGE_BREAK
 from toolglot.gateway.delivery import Delivery
@@ -51,7 +52,7 @@ from toolglot.gateway.recovery.attempts import (
     add_usage,
     choose_reason,
 )
-from toolglot.gateway.recovery.extension import extend_arguments, make_key
+from toolglot.gateway.recovery.extension import extend_arguments
 from toolglot.gateway.recovery.fast_path import FastPath, find_fast_path
 from toolglot.gateway.recovery.retry_messages import copies_feedback
 from toolglot.gateway.telemetry.log import RequestRecorder
@@ -341,7 +342,7 @@ class CheckedDelivery:
     def end_corrected(self, call: OpenCall, event: CallEnded, out: list[Event]) -> None:
         """A call of a further attempt is complete and good: it goes on where the defective one stopped, or is new."""
         partial, name, arguments = self.partial, call.event.name, call.arguments
-        known = make_key(name, arguments) in (make_key(*delivered) for delivered in self.delivered)
+        known = hash_call(name, arguments) in (hash_call(*delivered) for delivered in self.delivered)
         if known or (self.plan.single and self.started and partial is None):
             self.withhold(call, event)
             return

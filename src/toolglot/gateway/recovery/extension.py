@@ -13,6 +13,8 @@ from typing import Final
 
 import msgspec
 
+from toolglot.core.identity import canonical_json
+
 _WHITESPACE: Final = " \t\r\n"
 _DECODER: Final = json.JSONDecoder(strict=False)
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -66,7 +68,7 @@ def _pass_value(sent: str, at: int, raw: str) -> int | None:
     colon = _skip_whitespace(sent, at)
     start = _skip_whitespace(sent, colon + 1)
     end = _find_end(sent, start) if sent[colon : colon + 1] == ":" else None
-    return end if end is not None and _are_equal(sent[start:end], raw) else None
+    return end if end is not None and canonical_json(sent[start:end]) == canonical_json(raw) else None
 
 
 def _complete_member(part: str, raw: str, others: dict[str, str]) -> str | None:
@@ -131,20 +133,3 @@ def _complete_value(part: str, raw: str) -> str | None:
     if begun is None or end <= len(part) or not whole.startswith(begun):  # a closed text is another value
         return None
     return json.dumps(whole[len(begun) :], ensure_ascii=False)[1:]
-
-
-def _are_equal(one: str, other: str) -> bool:
-    """Whether two JSON texts have the same value; 1, 1.0 and true differ."""
-    return one == other or _canonical(one) == _canonical(other)
-
-
-def _canonical(text: str) -> str:
-    return json.dumps(json.loads(text), sort_keys=True)
-
-
-def make_key(name: str, arguments: str) -> tuple[str, str]:
-    """What makes two calls the same."""
-    try:
-        return name, json.dumps(json.loads(arguments), sort_keys=True)
-    except (ValueError, RecursionError):
-        return name, arguments

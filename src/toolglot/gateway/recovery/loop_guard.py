@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import msgspec
-
 from toolglot.core.conversation import Message, ToolCall
+from toolglot.core.identity import hash_call
 from toolglot.gateway.recovery.annotations import Annotation, Step, list_steps
 
 CALL_CHARACTERS: Final = 300
@@ -57,21 +56,13 @@ def _are_equal(one: Step, other: Step) -> bool:
         return False
     for first, second in zip(one.calls, other.calls, strict=True):
         results = one.results.get(first.id), other.results.get(second.id)
-        if first.name != second.name or results[0] is None or results[1] is None:
+        if results[0] is None or results[1] is None:
             return False
         if (results[0].content, results[0].error) != (results[1].content, results[1].error):
             return False
-        if first.arguments != second.arguments and not _are_equal_values(first, second):
+        if hash_call(first.name, first.arguments) != hash_call(second.name, second.arguments):
             return False
     return True
-
-
-def _are_equal_values(one: ToolCall, other: ToolCall) -> bool:
-    """Whether two calls have the same arguments in different spellings."""
-    try:
-        return bool(msgspec.json.decode(one.arguments.encode()) == msgspec.json.decode(other.arguments.encode()))
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return False
 
 
 def _show(call: ToolCall, characters: int) -> str:

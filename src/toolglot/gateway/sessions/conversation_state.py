@@ -15,8 +15,8 @@ from typing import Final
 from msgspec import Struct
 
 from toolglot.clients.session_ids import find_session_id
-from toolglot.config.rollout import identify
 from toolglot.core.conversation import Conversation
+from toolglot.core.identity import identify
 from toolglot.gateway.sessions.ttl_store import OwnedStore, TtlStore
 
 MEMORY_BYTES: Final = 32 << 20

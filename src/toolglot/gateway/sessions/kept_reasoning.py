@@ -5,13 +5,12 @@ field for them, and many clients drop them. Reasoning belongs to the step that i
 answer without calls. It is kept under that step. When the client sends the step again in its history, the reasoning is
 inserted before it, unless the client has sent reasoning itself. A step is recognised by the id of the call or, for
 clients without ids, by its position in the conversation (the last user message, and the number of answers since); in
-both cases name and arguments must be the same. A step that is not recognised is sent without reasoning, and its wire
-decides what to send instead.
+both cases name and arguments must be the same (``core/identity.py``). A step that is not recognised is sent without
+reasoning, and its wire decides what to send instead.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -31,8 +30,9 @@ from toolglot.core.events import (
     ReasoningSigned,
     TextDelta,
 )
+from toolglot.core.identity import hash_call, hash_texts
 from toolglot.gateway.sessions.kept_values import KeptReasoning, Thoughts
-from toolglot.gateway.sessions.ttl_store import Key, OwnedStore, digest
+from toolglot.gateway.sessions.ttl_store import Key, OwnedStore
 
 MAX_CHARS: Final = 1 << 19
 RANDOM_ID: Final = re.compile(r"(?<![0-9A-Za-z])(?=[0-9]*+[A-Za-z])(?=[A-Za-z]*+[0-9])[0-9A-Za-z]{8,}+\Z")
@@ -60,7 +60,7 @@ class TurnKey(Struct, frozen=True):
 
     def after(self, message: Message) -> TurnKey:
         if message.role == "user":
-            return TurnKey(digest(self.user_text.hex(), message.text))
+            return TurnKey(hash_texts(self.user_text.hex(), message.text))
         return replace(self, answers=self.answers + 1) if message.role == "assistant" else self
 
     def keys_of(self, call_id: str, number: int) -> tuple[Key, ...]:
@@ -82,17 +82,12 @@ def find_turn(messages: Iterable[Message]) -> TurnKey:
     return turn
 
 
-def _describe_call(call: ToolCall) -> tuple[bytes, ...]:
-    """Hashes of a call; the second one does not depend on how its arguments are formatted."""
-    exact = digest(call.name, call.arguments)
-    try:
-        return exact, digest(call.name, json.dumps(json.loads(call.arguments or "{}"), sort_keys=True))
-    except (ValueError, RecursionError):
-        return (exact,)
+def _describe_call(call: ToolCall) -> bytes:
+    return hash_call(call.name, call.arguments)
 
 
-def _describe_text(text: str) -> tuple[bytes, ...]:
-    return (digest(text.strip()),)
+def _describe_text(text: str) -> bytes:
+    return hash_texts(text.strip())
 
 
 # -- storing: from an answer -------------------------------------------------------------------------------------------
@@ -161,7 +156,7 @@ class ReasoningCollector:
         self.reasoning.clear()
         return taken
 
-    def keep(self, thoughts: Thoughts, step: tuple[bytes, ...], keys: Iterable[Key]) -> None:
+    def keep(self, thoughts: Thoughts, step: bytes, keys: Iterable[Key]) -> None:
         size = sum(len(thought.text) + len(thought.signature) for thought, _ in thoughts)
         if size > MAX_CHARS:
             return
@@ -212,10 +207,10 @@ def _surround(parts: Sequence[Part], thoughts: Thoughts, has_reasoning: bool) ->
     return [*early, *parts, *(thought for thought, before_text in thoughts if not before_text)]
 
 
-def _find(store: OwnedStore, durable: bool, keys: Iterable[Key], describe: Callable[[], tuple[bytes, ...]]) -> Thoughts:
+def _find(store: OwnedStore, durable: bool, keys: Iterable[Key], describe: Callable[[], bytes]) -> Thoughts:
     """The reasoning of a step, if it is the same step."""
     for key in keys:
         kept = store.find(key, durable=durable)
-        if isinstance(kept, KeptReasoning) and any(step in kept.steps for step in describe()):
+        if isinstance(kept, KeptReasoning) and kept.step == describe():
             return kept.thoughts
     return ()

@@ -72,9 +72,9 @@ class StoredUpstream(Struct, frozen=True, array_like=True, tag="stored"):
 
 
 class KeptReasoning(Struct, frozen=True, array_like=True, tag="reasoning"):
-    """The hashes by which a step is recognised, and the reasoning before it."""
+    """The hash by which a step is recognised, and the reasoning before it."""
 
-    steps: tuple[bytes, ...]
+    step: bytes
     thoughts: Thoughts
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from toolglot.clients.session_ids import find_session_id
 from toolglot.config import SECRET_LENGTH
 from toolglot.core.conversation import Conversation
+from toolglot.core.identity import hash_texts
 from toolglot.core.redaction import mask, redact_printable
 from toolglot.gateway.context import GatewayContext, IncomingRequest
 from toolglot.gateway.routing import Route
-from toolglot.gateway.sessions.chain import hash_texts, make_chain, split_context
+from toolglot.gateway.sessions.chain import make_chain, split_context
 from toolglot.gateway.sessions.turns import ChatTurn, SessionTurn
 
 

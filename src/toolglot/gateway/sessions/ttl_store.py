@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from hashlib import blake2b
 from threading import Lock
 from typing import Final, TypeAlias
 
 from msgspec import Struct
+
+from toolglot.core.identity import hash_texts
 
 Key: TypeAlias = tuple[Hashable, ...]
 MOST_BYTES: Final = 64 << 20
@@ -30,15 +31,6 @@ OVERHEAD: Final = 400
 
 OnKeep: TypeAlias = Callable[[Key, object, int, float], bool]
 """Called with the key, the value, its size and the time at which it expires; returns whether it will be stored."""
-
-
-def digest(*texts: str) -> bytes:
-    """A hash of texts that only have to be recognised."""
-    made = blake2b(digest_size=16)
-    for text in texts:
-        encoded = text.encode(errors="surrogatepass")
-        made.update(b"%d:%b" % (len(encoded), encoded))
-    return made.digest()
 
 
 class _Entry(Struct):
@@ -81,7 +73,7 @@ class TtlStore:
 
     def open(self, *owner: str, lookup: Lookup | None = None) -> OwnedStore:
         """The part of the store that belongs to an owner; only a hash of the owner's name is stored."""
-        return OwnedStore(self, digest(*owner), lookup)
+        return OwnedStore(self, hash_texts(*owner), lookup)
 
     def keep(self, key: Key, value: object, size: int, *, durable: bool = True) -> bool:
         """Store a value of ``size`` bytes; not only in memory, if it is ``durable``. Returns False if it is larger than

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from toolglot.core.conversation import Conversation, Message, Part, Text, ToolCall
 from toolglot.core.events import CallArguments, CallStarted, Event, Finished, Started, TextDelta
-from toolglot.gateway.sessions.chain import Chain, hash_texts, split_context
+from toolglot.core.identity import hash_texts
+from toolglot.gateway.sessions.chain import Chain, split_context
 
 BYTES_PER_TOKEN = 4
 
