@@ -15,7 +15,7 @@ from toolglot.core.errors import (
     UpstreamResponseError,
     UpstreamTimeoutError,
 )
-from toolglot.core.events import CallRejected, Failed, Reason
+from toolglot.core.events import CallRejected, Failed, NearMiss, Reason
 from toolglot.gateway.telemetry.faults import FAULTS, MODEL_FAILURES
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.gateway.telemetry.metrics import ALLOWED
@@ -81,7 +81,7 @@ def test_a_near_miss_is_a_fault_of_the_parser() -> None:
     telemetry = Telemetry()
     recorder = telemetry.begin("r", "openai_chat")
     recorder.mode = "text"
-    recorder.note_near_miss("hermes")
+    recorder.note_near_miss(NearMiss("hermes"))
     assert finish(recorder, telemetry).fault == "parser"
 
 

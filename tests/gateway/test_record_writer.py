@@ -16,7 +16,7 @@ from support.record_writing import KEY, SECRET, dropped, finish, make_store, sto
 from toolglot.config import StoreSettings
 from toolglot.config.keys import REFUSED_OWNER
 from toolglot.config.store_settings import StoreUrl
-from toolglot.core.events import CallEnded, CallRejected, CallStarted, Reason
+from toolglot.core.events import CallEnded, CallRejected, CallStarted, NearMiss, Reason
 from toolglot.gateway.telemetry import record_writer
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.gateway.telemetry.record_writer import MARGIN, RECORD_ID, RecordWriter
@@ -82,7 +82,7 @@ def test_which_bodies_are_stored(tmp_path: Path, mode: str) -> None:
             recorder.observe(CallStarted(0, "c", "read"))
             recorder.observe(CallEnded(0, "hermes", 0.9, ("unquoted_key",)))
         if name == "missed":
-            recorder.note_near_miss("hermes")
+            recorder.note_near_miss(NearMiss("hermes"))
         if name == "gone":
             recorder.client_gone = True
         if name == "broken":

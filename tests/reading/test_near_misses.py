@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -46,8 +47,22 @@ MISSES = {
     "a fence in a fence": '```json\n```json\n{"name": "read_file", "arguments": {"path": "a"}}\n```\n```',
     "an element of another version of the tool": '<read_file_v2>\n{"path": "a"}\n</read_file_v2>',
     "an element with a misspelt name": "<readfile_>\n<path>a</path>\n</readfile_>",
+    "an element of a tool that is not offered": "<bash>\n<command>ls</command>\n</bash>",
+    "a command in such an element": "Now I look.\n\n<bash>ls -la</bash>",
+    "an element whose name has several words": "<execute_command>\n<command>ls</command>\n</execute_command>",
+    "JSON of a tool that is not offered": '{"name": "shell", "arguments": {"command": "ls"}}',
+    "the same in a fence": 'Now:\n\n```json\n{\n  "name": "shell",\n  "arguments": {"command": "ls"}\n}\n```',
 }
 NONE = {
+    "HTML at the end": "<details>\n<summary>bash</summary>\n</details>",
+    "XML at the end": "<note_list>some text <b>x</b></note_list>",
+    "an answer in an element": "<final_answer>\n<text>42</text>\n</final_answer>",
+    "an element of another tool in a fence": "```xml\n<bash>\n<command>ls</command>\n</bash>\n```",
+    "an element of another tool in the middle": "<bash>\n<command>ls</command>\n</bash>\n\nThis is what I ran.",
+    "JSON of another tool in the middle": '{"name": "shell", "arguments": {"command": "ls"}} is what I ran.',
+    "a person in JSON": '{"name": "Bob", "age": 3}',
+    "a definition of another tool": '{"name": "shell", "parameters": {"type": "object", "properties": {}}}',
+    "an example of another tool": "For example:\n\n<bash>\n<command>ls</command>\n</bash>",
     "a mention": "Use <read_file> to read files.",
     "a mention at the start of a line": "<read_file>: reads a file. <list_files>: lists.",
     "inline code": "`<read_file><pth>a</pth></read_file>`",
@@ -91,7 +106,7 @@ def read(text: str, cuts: list[int], **options: Any) -> tuple[Reading, list[str]
         events += reader.feed(text[at:cut])
         at = cut
     events += reader.close()
-    return collect(events, text), [*reader.missed, *(dialect for dialect, _ in reader.left)]
+    return collect(events, text), [*(miss.dialect for miss in reader.missed), *(dialect for dialect, _ in reader.left)]
 
 
 def every_way(text: str) -> list[list[int]]:
@@ -112,6 +127,28 @@ def test_what_only_looks_like_one_is_not_counted(name: str) -> None:
     for cuts in every_way(NONE[name]):
         received, missed = read(NONE[name], cuts)
         assert (received.text, received.calls, received.rejected, missed) == (NONE[name], [], [], [])
+
+
+@in_one_test(
+    ("text", "tool", "wrong"),
+    [
+        ('{"name": "read_file", "arguments": {"pth": "a"}}', "read_file", {"argument path": "text", "argument pth": "path"}),
+        ('[read_file(path=["a"])]', "read_file", {"argument path": "text"}),
+        ('read_file(pth="a")', "read_file", {"argument path": "text", "argument pth": "path"}),
+        ("<bash>\n<command>ls</command>\n</bash>", None, {"tool name": "one of read_file, list_files"}),
+        ('{"name": "read_fil", "arguments": {"path": "a"}}', "read_file", {"tool name": '"read_file"'}),
+        ("&lt;read_file&gt;\n&lt;path&gt;a&lt;/path&gt;\n&lt;/read_file&gt;", "read_file", {}),
+    ],
+)  # fmt: skip
+def test_a_near_miss_names_its_tool_and_what_is_wrong(text: str, tool: str | None, wrong: dict[str, str]) -> None:
+    for cuts in every_way(text):
+        reader = toolglot.Reader(TOOLS)
+        for start, end in pairwise([0, *cuts, len(text)]):
+            reader.feed(text[start:end])
+        reader.close()
+        (missed,) = reader.missed
+        assert missed.tool == tool and missed.raw
+        assert {defect.where: defect.expected for defect in missed.defects} == wrong
 
 
 # -- elements of a tool with wrong parameters --------------------------------------------------------------------------

@@ -137,7 +137,9 @@ def test_a_working_directory_can_be_required(cwd: str, keys: tuple[str, ...]) ->
     reader = toolglot.Reader(offered, **given, patterns={"require_cwd": True})
     events = [*reader.feed(text), *reader.close()]
     assert events and all(isinstance(event, TextDelta) for event in events)
-    assert reader.left == [("shell_fence", Reason.MISSING_ARGUMENT)]
+    assert [(miss.dialect, miss.defects[0].reason) for miss in reader.missed] == [
+        ("shell_fence", Reason.MISSING_ARGUMENT)
+    ]
 
 
 def test_a_working_directory_that_is_given_is_enough() -> None:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from toolglot.core.conversation import Message, Tool
-from toolglot.core.events import Reason, ReasoningDelta, Span, merge_deltas
+from toolglot.core.events import NearMiss, Reason, ReasoningDelta, Span, merge_deltas
 from toolglot.core.options import Options
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
 from toolglot.core.schema.toolset import compile_tools
@@ -61,7 +61,7 @@ class TextReading(NamedTuple):
     segments: list[Segment]
     calls: list[ParsedCall]
     rejected: list[RejectedCall]
-    missed: list[str]
+    missed: list[NearMiss]
 
 
 def read_text(

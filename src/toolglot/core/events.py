@@ -117,6 +117,19 @@ class CallRejected(Struct, frozen=True):
     index: int | None = None
 
 
+class NearMiss(Struct, frozen=True):
+    """Text that was meant as a call and stays text. No event: it is found while an answer is read.
+
+    ``tool`` is the offered tool that the text names; ``defects`` say what is wrong, as far as that is known; ``raw`` is
+    the text of the call, as far as it was read.
+    """
+
+    dialect: str = ""
+    tool: str | None = None
+    defects: tuple[Defect, ...] = ()
+    raw: str = ""
+
+
 class Usage(Struct, frozen=True, kw_only=True):
     """Token counts. Input includes cached tokens; ``reported`` is the usage object as the upstream sent it."""
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from msgspec import Struct
 
-from toolglot.core.events import CallEnded, CallRejected, CallStarted, Defect, Reason
+from toolglot.core.events import CallEnded, CallRejected, CallStarted, Defect, NearMiss, Reason
 from toolglot.core.options import Options
 from toolglot.core.provenance import NO_QUOTATIONS, QuotationCheck, Quotations
 from toolglot.core.schema.aliases import RENAMED, choose_aliases
@@ -34,6 +35,11 @@ MAX_COMPARED = 4096
 """Calls up to this size are compared with quotations at every possible end."""
 
 REPAIR_COST = 0.01
+
+ON_PURPOSE: Final = frozenset(
+    (Reason.LOW_CONFIDENCE, Reason.SWITCHED_OFF, Reason.UNKNOWN_TOOL, Reason.QUOTATION, Reason.EXTRA_CALL)
+)
+"""Reasons for which a call that can be parsed stays text on purpose; any other one makes it a near miss."""
 
 
 class AnswerState(Struct, eq=False):
@@ -52,8 +58,9 @@ class AnswerState(Struct, eq=False):
     lookahead_reach: int = 0
     """The last position that a lookahead has reached."""
     left_as_text: list[tuple[str, Reason]] = []
-    near_misses: list[str] = []
-    """Dialects of near misses: text that was meant as a call but cannot be parsed."""
+    """Dialects of calls that stay text on purpose, and why."""
+    near_misses: list[NearMiss] = []
+    """Text that was meant as a call but cannot be parsed, or does not match the schema."""
     is_stuck: bool = False
     """Whether the reader stopped looking for calls because it made no progress."""
 
@@ -134,7 +141,7 @@ class CallBlock(Struct, eq=False):
         if tool is None and not name.strip("0123456789"):
             call.add_defect(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
         elif tool is None and self.options.unknown_tools != "allow":
-            call.add_defect(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
+            call.defects.append(self.tools.describe_unknown(written))
 
     def require_alone(self) -> bool:
         """Make the block count only as the whole answer; False if other text precedes it."""
@@ -161,11 +168,6 @@ class CallBlock(Struct, eq=False):
         if taken and not self.held:
             self.accept()
         return taken
-
-    def _offer(self, written: str) -> str:
-        nearest = self.tools.suggest_name(written)
-        names = ", ".join(self.tools.names[:20]) or "no tool at all"
-        return f'"{nearest}"' if nearest else f"one of {names}"
 
     @property
     def known_tool(self) -> CompiledTool | None:
@@ -220,6 +222,15 @@ class CallBlock(Struct, eq=False):
         """Whether all its calls are complete, as far as they were read."""
         calls = self.calls if self.open_call is None else (*self.calls, self.open_call)
         return all(call.is_sound and call.has_required for call in calls)
+
+    def add_near_miss(self, call: PartialCall | None, raw: str) -> None:
+        """Add a near miss with this text. Only a call of a known tool has defects."""
+        tool = call.tool if call is not None else None
+        name, defects = "", dict[Defect, None]()
+        if call is not None and tool is not None:
+            name = tool.name
+            defects = dict.fromkeys((*call.defects, *tool.missing(call.keys), *tool.undeclared(call.keys)))
+        self.answer.near_misses.append(NearMiss(self.dialect, name or None, tuple(defects), raw[:RAW_LIMIT]))
 
     def text_of(self, call: PartialCall) -> str:
         """The source text of one of its calls."""
@@ -463,8 +474,11 @@ class PartialCall(StreamedArguments, eq=False):
     def _return_as_text(self, reason: Reason) -> None:
         block = self.block
         block.returned += 1
-        block.answer.left_as_text.append((self.dialect, reason))
         text = block.text_of(self)
+        if reason in ON_PURPOSE:
+            block.answer.left_as_text.append((self.dialect, reason))
+        else:
+            block.add_near_miss(self, text)
         self.is_line = text.rstrip(" \t")[-1:] == "\n"
         block.buffer.add_text(text)
 

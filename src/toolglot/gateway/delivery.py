@@ -456,8 +456,8 @@ class Delivery:
             self.read_reasoning(reader, out)
         for dialect, reason in reader.left:
             self.recorder.note_left_as_text(dialect, reason)
-        for dialect in reader.missed:
-            self.recorder.note_near_miss(dialect)
+        for miss in reader.missed:
+            self.recorder.note_near_miss(miss)
         self.has_near_miss = bool(reader.missed)
         if reader.is_stuck:
             self.recorder.notes.append("the reader made no progress: the rest of the answer is text; please report it")

@@ -18,8 +18,9 @@ from typing import Final
 from toolglot.core.conversation import Tool
 from toolglot.core.events import CallRejected, Defect, Reason
 from toolglot.core.lenient_json import Value, dump
+from toolglot.core.schema.coerce import UNKNOWN_NAME
 from toolglot.core.schema.toolset import CompiledTool, compile_tool, compile_tools, plain_name
-from toolglot.core.schema.validation import UNKNOWN_NAME, find_argument_defects
+from toolglot.core.schema.validation import find_argument_defects
 from toolglot.prompting.argument_salvage import MAX_READ, Salvage, salvage_arguments
 from toolglot.prompting.call_writer import FALLBACK_DIALECT, resolve_dialect, write_call
 from toolglot.prompting.corrected_call import CorrectedCall, correct_arguments, holds_placeholder, shorten_values

@@ -146,7 +146,7 @@ class CallBlockReader(Struct, eq=False):
             return False
         if header == ELEMENT and wrap is None and (yield from self._reject_element(block)):
             return True
-        self.answer.near_misses.append(block.dialect)
+        block.add_near_miss(block.last_call, read)
         self.near_miss_end = reached
         return False
 

@@ -16,10 +16,15 @@ from functools import lru_cache
 from html import unescape
 from itertools import islice
 
+import msgspec
+
+from toolglot.core.events import NearMiss
 from toolglot.core.schema.toolset import CompiledTool, CompiledTools
 from toolglot.core.uncached_regex import compile_uncached
 from toolglot.dialects.event_buffer import TAIL_SIZE
 from toolglot.reading.example_detection import announces_example, is_shown
+from toolglot.reading.near_misses import holds_elements
+from toolglot.reading.open_elements import is_like_tool
 
 MAX_TEXT = 1 << 15
 """How much of the end of an answer is searched."""
@@ -47,6 +52,19 @@ _HEADER = re.compile(
 _DEFINITION = re.compile(r'["<](description|properties|input_?schema|required|\$schema)[">]', re.IGNORECASE)
 _SIGN = r"""["']?(?:\s*[:=>]|</?arg|/arg|\s+\w+=)\s*\S"""
 """What stands between the name of a parameter and its value."""
+_CLOSER = re.compile(r"</([A-Za-z][\w.-]{0,63})>\Z")
+_USUAL_TOOLS = re.compile(
+    r"apply_patch|bash|cmd|edit|exec|execute|glob|grep|ls|multiedit|patch|powershell|python|read|run|shell|task|terminal"
+    r"|todowrite|webfetch|websearch|write",
+    re.IGNORECASE,
+)
+"""Names of tools that agents have; other elements are read as calls only if they hold elements."""
+_JSON_CALL = re.compile(
+    r'^[ \t]{0,3}\{\s*"(?:name|tool|tool_?name|function|action)"\s*:\s*"(?P<name>[A-Za-z_][\w.-]{0,63})"\s*,\s*'
+    r'"(?:arguments|args|parameters|input)"\s*:\s*\{',
+    re.MULTILINE,
+)
+_MAX_KEYS = 3
 _WRITTEN = re.compile(
     r"^[ \t]{0,3}(?:<?tool_call>\s*)?\[?<?([A-Za-z_][\w.-]{2,63})(?=[>(\n])"
     r'|"(?:name|tool|function)"\s*:\s*"([\w.-]{3,64})"|function=([\w.-]+)',
@@ -55,13 +73,61 @@ _WRITTEN = re.compile(
 """Names as calls have them."""
 
 
-def ends_with_call(text: str, tools: CompiledTools) -> bool:
-    """Whether an answer that holds no call ends with text that was meant as one. ``text`` is its end."""
+def find_missed_call(text: str, tools: CompiledTools, dialect: str) -> NearMiss | None:
+    """Find the call that an answer without calls ends with, although no dialect could read it.
+
+    Args:
+        text: the end of the answer.
+        dialect: the dialect that the answer was expected to be in.
+    """
     if _ENDS_CALL.search(text[-120:]) is None:
-        return False
+        return None
     text = text[-MAX_TEXT:].rstrip()
     plain = unescape(text) if "&lt;" in text else text
-    return any(_is_call(plain, start, end, tool) for tool, start, end in _list_names(plain, tools))
+    for tool, start, end in _list_names(plain, tools):
+        if _is_call(plain, start, end, tool):
+            written = plain[start:end]
+            wrong = () if tools.find(written) is tool else (tools.describe_unknown(written),)
+            return NearMiss(dialect, tool.name, wrong, plain[plain.rfind("\n", 0, start) + 1 :])
+    return _find_unknown(text, tools)
+
+
+def _find_unknown(text: str, tools: CompiledTools) -> NearMiss | None:
+    """Find a bare call of a tool that is not offered at the end of a text: an element, or JSON."""
+    found = _find_element(text) or _find_json(text)
+    if found is None or tools.find(found[0]) is not None:
+        return None
+    name, start = found
+    before = text[:start]
+    if len(_FENCE.findall(before[: _find_first_line(text, start)])) % 2 or _is_introduced_as_shown(before):
+        return None
+    dialect = "roo_xml" if text[start:].lstrip().startswith("<") else "bare_json"
+    return NearMiss(dialect, None, (tools.describe_unknown(name),), text[start:])
+
+
+def _find_element(text: str) -> tuple[str, int] | None:
+    """Find the element that ends a text and has the name of a tool: that name, and where the element begins."""
+    closer = _CLOSER.search(text, max(0, len(text) - 120))
+    if closer is None:
+        return None
+    name = closer[1]
+    start = text.rfind(f"<{name}>", 0, closer.start())
+    body = text[start + len(name) + 2 : closer.start()]
+    if start < 0 or not body.strip() or text[text.rfind("\n", 0, start) + 1 : start].strip():
+        return None
+    return (name, start) if _USUAL_TOOLS.fullmatch(name) or (is_like_tool(name) and holds_elements(body)) else None
+
+
+def _find_json(text: str) -> tuple[str, int] | None:
+    """Find the JSON object that ends a text and has the form of a call: the name of its tool, and where it begins."""
+    headers = list(islice(_JSON_CALL.finditer(text), _MAX_NAMES))
+    if not headers or _DEFINITION.search(text, headers[-1].start()) is not None:
+        return None
+    try:
+        found = msgspec.json.decode(text[headers[-1].start() :].rstrip("`~ \t\n"))
+    except msgspec.MsgspecError:
+        return None
+    return (headers[-1]["name"], headers[-1].start()) if len(found) <= _MAX_KEYS else None
 
 
 def _list_names(text: str, tools: CompiledTools) -> Iterator[tuple[CompiledTool, int, int]]:
@@ -109,8 +175,11 @@ def _is_call(text: str, start: int, end: int, tool: CompiledTool) -> bool:
             return False
     elif len(_FENCE.findall(text, 0, line)) % 2:
         return False
-    before = text[max(0, first - TAIL_SIZE) : first]
-    return not (announces_example(before) or is_shown(before))
+    return not _is_introduced_as_shown(text[max(0, first - TAIL_SIZE) : first])
+
+
+def _is_introduced_as_shown(before: str) -> bool:
+    return announces_example(before) or is_shown(before)
 
 
 def _find_first_line(text: str, line: int) -> int:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 
-from toolglot.core.events import Defect, Reason
+from toolglot.core.events import Defect
 from toolglot.core.schema.toolset import CompiledTool
-from toolglot.core.schema.validation import UNKNOWN_NAME
 from toolglot.dialects.partial_call import CallBlock
 from toolglot.dialects.spec import Commitment, Wrap
 from toolglot.reading.dialect_index import ELEMENTS, Header
@@ -67,19 +66,24 @@ def may_begin_child(text: str, at: int) -> bool:
     return _PARTIAL_CHILD.match(text, at) is not None
 
 
-def find_defects(tool: CompiledTool, body: str) -> tuple[Defect, ...]:
-    """The defects of a tool's element that holds only elements; none if it holds anything else."""
+def holds_elements(body: str) -> bool:
+    """Whether a text consists of elements."""
+    return bool(_list_elements(body))
+
+
+def _list_elements(body: str) -> list[str]:
+    """The names of the elements that a text consists of; none if it holds anything else."""
     keys: list[str] = []
     at = len(body) - len(body.lstrip())
     while (child := _CHILDREN.match(body, at)) is not None:
         keys.append(child[1])
         at = child.end()
-    if at < len(body) or not keys:
+    return keys if at == len(body) else []
+
+
+def find_defects(tool: CompiledTool, body: str) -> tuple[Defect, ...]:
+    """The defects of a tool's element that holds only elements; none if it holds anything else."""
+    keys = _list_elements(body)
+    if not keys:
         return ()
-    declared = tool.parameters.properties
-    known = ", ".join(declared) or "no argument at all"
-    unknown = [key for key in keys if key not in declared]
-    wrong = (
-        Defect(reason=Reason.MALFORMED, where=f"argument {key}", found=UNKNOWN_NAME, expected=known) for key in unknown
-    )
-    return (*tool.missing(dict.fromkeys(keys)), *wrong)
+    return (*tool.missing(dict.fromkeys(keys)), *tool.undeclared(keys))

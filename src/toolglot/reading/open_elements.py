@@ -27,6 +27,11 @@ _AROUND_CALLS = re.compile(
 _MAX_OPEN = 16
 
 
+def is_like_tool(name: str) -> bool:
+    """Whether an element's name is like that of a tool, and not that of an element around calls."""
+    return _LIKE_TOOL.search(name) is not None and _AROUND_CALLS.search(name) is None
+
+
 class _Element(Struct, eq=False):
     """An open element. ``is_fresh``: nothing follows its tag so far."""
 
@@ -69,7 +74,7 @@ class OpenElements(Struct, eq=False):
     def _is_call(self, element: _Element, at: int) -> bool:
         if self.find_tool(element.name) is not None:
             return element.has_text
-        if _AROUND_CALLS.search(element.name) or not _LIKE_TOOL.search(element.name):
+        if not is_like_tool(element.name):
             return False
         return element.begins_with_element and at + 1 < len(self.elements) and self.elements[at + 1].has_text
 

@@ -22,6 +22,7 @@ from toolglot.core.events import (
     CallStarted,
     Defect,
     Event,
+    NearMiss,
     Reason,
     ReasoningDelta,
     Span,
@@ -33,7 +34,7 @@ from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations
 from toolglot.core.schema.toolset import CompiledTools, compile_declared
 from toolglot.dialects.partial_call import AnswerState
 from toolglot.reading.dialect_index import DialectIndex
-from toolglot.reading.missed_calls import ends_with_call
+from toolglot.reading.missed_calls import find_missed_call
 from toolglot.reading.plugins import known_dialects, list_call_marks
 from toolglot.reading.state_machine import StateMachine
 
@@ -131,9 +132,10 @@ class Reader:
         self._closed = False
         self._tools = tools
         self.left = self._answer.left_as_text
-        """Calls that stayed in the text without an event: their dialects, and why."""
+        """Calls that stay in the text on purpose, without an event: their dialects, and why."""
         self.missed = self._answer.near_misses
-        """The dialects of near misses: text that was meant as a call but cannot be read as one."""
+        """Near misses: text that was meant as a call but cannot be read as one, with its tool and its defects if they
+        are known."""
         self.audited = bool(options.shell)
         """Whether shell fences may be read as calls, which are logged."""
 
@@ -175,8 +177,8 @@ class Reader:
         self._closed = True
         self._source.end(truncated)
         next(self._steps, None)
-        if not truncated and self._has_missed_call():
-            self.missed.append(self._machine.blocks.hint)
+        if not truncated and (missed := self._find_missed_call()) is not None:
+            self.missed.append(missed)
         return list(merge_deltas([*before, *self._buffer.drain()])) if before else self._buffer.drain()
 
     @property
@@ -189,12 +191,12 @@ class Reader:
         """Whether the text so far ends inside of what may be a call."""
         return self._source.is_kept
 
-    def _has_missed_call(self) -> bool:
-        """Whether the answer is text without calls and near misses, and ends with one that no dialect has read."""
+    def _find_missed_call(self) -> NearMiss | None:
+        """Find the call at the end of an answer without calls and near misses that no dialect has read."""
         answer = self._answer
         if answer.delivered or answer.near_misses or self._machine.thinking or not self._tools.names:
-            return False
-        return ends_with_call(self._machine.shown.join(), self._tools)
+            return None
+        return find_missed_call(self._machine.shown.join(), self._tools, self._machine.blocks.hint)
 
     def emit_all_as_text(self, source: str) -> list[Event]:
         """Return as text all that was not emitted as text or reasoning so far, calls included.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from toolglot.core.events import Event, TextDelta
+from toolglot.core.events import Event, NearMiss, TextDelta
 from toolglot.core.options import Options
 from toolglot.core.schema.toolset import CompiledTools
 from toolglot.dialects.event_buffer import EventBuffer, VisibleText
@@ -144,7 +144,7 @@ class StateMachine:
         """Give up reading calls: end the call whose start was emitted, and go back to the first undecided character."""
         source, block = self.source, self.blocks.block
         self.answer.is_stuck = True
-        self.answer.near_misses.append(block.dialect if block is not None else "")
+        self.answer.near_misses.append(NearMiss(block.dialect if block is not None else ""))
         if not source.abandon():
             return
         if block is None or not block.has_started:

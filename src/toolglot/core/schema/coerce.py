@@ -21,6 +21,8 @@ from toolglot.core.schema.types import ANY, TEXT, SchemaType, describe_value, ki
 
 Reading: TypeAlias = tuple[Value, tuple[str, ...]]
 
+UNKNOWN_NAME = "an unknown name"
+"""What is found where an argument is one that the tool does not have."""
 _CONTAINERS = frozenset({"array", "object"})
 _NUMBERS = frozenset({"integer", "number"})
 _OPENERS = ("[", "{")
@@ -75,6 +77,12 @@ def list_missing_defects(shape: SchemaType, present: Collection[str], prefix: st
         )
         for key in shape.list_missing(present)
     )
+
+
+def describe_unknown_key(shape: SchemaType, where: str) -> Defect:
+    """Return the defect of a key that the schema does not declare."""
+    known = ", ".join(shape.properties) or "no argument at all"
+    return Defect(reason=Reason.MALFORMED, where=where, found=UNKNOWN_NAME, expected=known)
 
 
 def coerce_text(text: str, shape: SchemaType, where: str) -> Typed:

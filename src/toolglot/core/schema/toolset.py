@@ -20,9 +20,16 @@ import msgspec
 
 from toolglot.core import conversation
 from toolglot.core.errors import ToolSchemaError
-from toolglot.core.events import Defect
+from toolglot.core.events import Defect, Reason
 from toolglot.core.schema.aliases import find_aliases
-from toolglot.core.schema.coerce import Typed, coerce_text, coerce_text_leaves, coerce_value, list_missing_defects
+from toolglot.core.schema.coerce import (
+    Typed,
+    coerce_text,
+    coerce_text_leaves,
+    coerce_value,
+    describe_unknown_key,
+    list_missing_defects,
+)
 from toolglot.core.schema.compile import compile_schema
 from toolglot.core.schema.types import ANY, UNTYPED, SchemaType
 
@@ -63,6 +70,11 @@ class CompiledTool:
     def missing(self, present: Collection[str]) -> tuple[Defect, ...]:
         """Return a defect for every missing required argument."""
         return list_missing_defects(self.parameters, present, "argument ")
+
+    def undeclared(self, present: Iterable[str]) -> tuple[Defect, ...]:
+        """Return a defect for every argument that the tool does not have."""
+        shape = self.parameters
+        return tuple(describe_unknown_key(shape, f"argument {key}") for key in present if key not in shape.properties)
 
     @property
     def sole_text_parameter(self) -> str | None:
@@ -182,6 +194,13 @@ class CompiledTools:
             names = (self._flat.get(_flatten(spelled)) for spelled in (written, plain_name(written)))
             found = next((self.by_name[name] for name in names if name is not None), None)
         return found
+
+    def describe_unknown(self, written: str) -> Defect:
+        """Return the defect of a call to a tool that is not offered, with the nearest name or all names."""
+        nearest = self.suggest_name(written)
+        names = ", ".join(self.names[:20]) or "no tool at all"
+        expected = f'"{nearest}"' if nearest else f"one of {names}"
+        return Defect(reason=Reason.UNKNOWN_TOOL, where="tool name", found=f'"{written}"', expected=expected)
 
     def suggest_name(self, written: str) -> str | None:
         """Return the most similar name, as a suggestion for messages only."""

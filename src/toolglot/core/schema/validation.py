@@ -23,7 +23,7 @@ from toolglot.core.conversation import Tool
 from toolglot.core.events import Defect, Reason
 from toolglot.core.json_numbers import encode
 from toolglot.core.lenient_json import MAX_DEPTH, NotJsonError, Value, parse
-from toolglot.core.schema.coerce import coerce_value, describe_mismatch, list_missing_defects
+from toolglot.core.schema.coerce import coerce_value, describe_mismatch, describe_unknown_key, list_missing_defects
 from toolglot.core.schema.toolset import CompiledTool, compile_tool
 from toolglot.core.schema.types import SchemaType
 
@@ -31,8 +31,6 @@ MAX_DEFECTS: Final = 8
 """Defects that are reported for one call."""
 MAX_LISTED: Final = 20
 """How many known tools the defect of an unknown one names."""
-UNKNOWN_NAME: Final = "an unknown name"
-"""What is found where an argument is one that the tool does not have."""
 _ARGUMENT: Final = "argument"
 _EXCERPT: Final = 20
 _LARGE: Final = 1 << 16
@@ -167,14 +165,9 @@ def _excerpt(text: str, at: int) -> str:
 def _check_compiled(tool: CompiledTool, values: Mapping[str, Value]) -> Iterator[Defect]:
     for key, value in values.items():
         if tool.parameters.forbids(key):
-            yield _describe_unknown(tool.parameters, f"{_ARGUMENT} {key}")
+            yield describe_unknown_key(tool.parameters, f"{_ARGUMENT} {key}")
         yield from coerce_value(value, tool.type_of(key), f"{_ARGUMENT} {key}").defects
     yield from tool.missing(values)
-
-
-def _describe_unknown(shape: SchemaType, where: str) -> Defect:
-    known = ", ".join(shape.properties) or "no argument at all"
-    return Defect(reason=Reason.MALFORMED, where=where, found=UNKNOWN_NAME, expected=known)
 
 
 # -- the errors of jsonschema-rs ---------------------------------------------------------------------------------------
@@ -197,7 +190,7 @@ def _confirm(error: _Error, shape: SchemaType, value: Value) -> Iterator[Defect]
             yield from (it for it in list_missing_defects(shape, _keys(value), prefix) if it.where == prefix + missing)
         case "additionalProperties":
             for key in filter(shape.forbids, error.kind.unexpected):
-                yield _describe_unknown(shape, _extend(where, key))
+                yield describe_unknown_key(shape, _extend(where, key))
         case "type" | "anyOf" | "oneOf" if not shape.admits(value):
             yield describe_mismatch(value, shape, where)
         case "enum" | "const" if not shape.lists(value):

@@ -25,6 +25,7 @@ from toolglot.core.events import (
     Event,
     Failed,
     Finished,
+    NearMiss,
     Reason,
     ReasoningDelta,
     TextDelta,
@@ -53,8 +54,6 @@ OWN_ID: Final = re.compile("req_[0-9a-f]{24}")
 """An id made by the gateway; it needs no sanitising."""
 
 SHELL_DIALECT: Final = "shell_fence"
-ON_PURPOSE: Final = frozenset({Reason.LOW_CONFIDENCE, Reason.SWITCHED_OFF, Reason.UNKNOWN_TOOL, Reason.QUOTATION})
-"""Reasons for which a call that can be parsed stays text on purpose."""
 NO_ATTEMPT: Final = frozenset({Reason.FABRICATED_RESULT})
 
 Clock = Callable[[], float]
@@ -272,13 +271,16 @@ class RequestRecorder(msgspec.Struct):
             self.count(NATIVE_CALLS, outcome)
 
     def note_left_as_text(self, dialect: str, reason: Reason) -> None:
-        """Record a parsed call that stays text: on purpose, or because its arguments do not match the schema."""
-        outcome = LEFT if reason is Reason.EXTRA_CALL else reason.value if reason in ON_PURPOSE else NEAR_MISS
-        self.count(self.transformation(dialect), outcome)
+        """Record a parsed call that stays text on purpose."""
+        self.count(self.transformation(dialect), LEFT if reason is Reason.EXTRA_CALL else reason.value)
 
-    def note_near_miss(self, dialect: str) -> None:
-        """Record text that was intended as a call and could not be parsed."""
-        self.count(self.transformation(dialect), NEAR_MISS)
+    def note_near_miss(self, miss: NearMiss) -> None:
+        """Record text that was intended as a call and could not be parsed, or does not match the schema."""
+        self.count(self.transformation(miss.dialect), NEAR_MISS)
+        if miss.defects:
+            name = miss.tool or miss.defects[0].found
+            wrong = ", ".join(f"{defect.where} ({defect.reason.value})" for defect in miss.defects)
+            self.notes.append(f"text that was intended as a call of {name} stays text: {wrong}")
 
     def transformation(self, dialect: str) -> str:
         """The transformation that parses calls in a dialect for this request."""
