@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import pytest
 from aiohttp import web
@@ -43,7 +44,9 @@ EXISTING = ("claude", "codex", "gemini", "opencode", "continue", "goose", "aider
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in list(os.environ):
-        if name.startswith(("TOOLGLOT_", "XDG_", "OPENAI_", "ANTHROPIC_", "CLAUDE", "CODEX", "GEMINI", "CLINE")):
+        if name.startswith(
+            ("TOOLGLOT_", "XDG_", "OPENAI_", "ANTHROPIC_", "CLAUDE", "CODEX", "GEMINI", "CLINE", "QWEN")
+        ):
             monkeypatch.delenv(name)
     folder = tmp_path / "home"
     folder.mkdir()
@@ -379,6 +382,31 @@ def test_the_web_chat_is_asked_for_its_key_a_model_and_a_streamed_call(
     else:
         assert code == 2 and found["key"]["severity"] == "problem" and "model" not in found
         assert ("refuses the gateway's own key" if given else "the gateway has none for it") in found["key"]["text"]
+        assert found["key"]["remedy"].startswith("set QWEN_TOKEN, or api_key")
+
+
+@pytest.mark.parametrize(
+    "secrets",
+    ['api_key = "env:QWEN_TOKEN"', 'api_key = "file:nowhere"', 'headers = { X-Key = "env:QWEN_TOKEN" }'],
+    ids=["variable", "file", "header"],
+)
+def test_commands_that_ask_the_gateway_need_no_secret_of_its_upstream(
+    secrets: str, cli: Cli, gateway: str, tmp_path: Path
+) -> None:
+    file, port = tmp_path / "toolglot.toml", urlsplit(gateway).port
+    upstream = f'[[upstream]]\nname = "q"\nwire = "qwen_web"\naccept_terms = true\nbase_url = "http://127.0.0.1:9"\n{secrets}\n'
+    file.write_text(f'[server]\nport = {port}\n[store]\nurl = "none"\n{upstream}')
+    code, out, errors = cli("setup", "roo", "--model", "sim")
+    assert code == 0 and gateway in out, errors
+    code, found = examine(cli)
+    assert code == 0 and "not checked from here" in found["upstream"]["text"] and "called" in found["gateway"]["text"]
+    (tmp_path / "ask.json").write_text(json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}))
+    code, out, errors = cli("explain", "ask.json")
+    assert code == 0 and "unknown=unknown" not in out, errors
+    assert cli("explain", "ask.json", "--ask")[0] == 2
+    file.write_text(file.read_text().replace(f"port = {port}", "port = 1"))
+    code, found = examine(cli)
+    assert code == 2 and found["settings"]["severity"] == "problem" and "upstream" not in found
 
 
 def test_a_key_that_only_chats_need(cli: Cli, loop: Loop) -> None:

@@ -220,6 +220,9 @@ def test_talk_is_translated_also_where_nothing_concerns_tools() -> None:
         claude = Claude()
         async with behind(claude, mode="off") as gate:
             answer = await gate.ask(ASK)
+            assert answer.message["content"] == "I read it." and claude.asked["tools"][0]["name"] == "read"
+        async with behind(claude, tool_calling_enabled="false") as gate:
+            answer = await gate.ask(ASK)
             assert answer.message["content"] == "I read it." and "tools" not in claude.asked
 
     run(talk)
@@ -241,8 +244,9 @@ def test_one_wire_at_both_ends_is_relayed() -> None:
             received = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in stream_call())
             assert answer.body.decode() == received
             assert claude.headers["anthropic-beta"] == "context-1"
-        async with behind(claude, mode="native") as gate:
-            await gate.ask(body, "/v1/messages")
-            assert claude.asked == body
+        for mode in ("native", "off"):
+            async with behind(claude, mode=mode) as gate:
+                await gate.ask(body, "/v1/messages")
+                assert claude.asked == body
 
     run(relay)

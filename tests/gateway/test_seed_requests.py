@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 import toolglot
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
 from toolglot.prompting.call_writer import resolve_dialect
@@ -337,6 +339,14 @@ You have access to tools that help you accomplish tasks. You must use tools by o
 
 ## Available Tools
 """
+
+
+@pytest.mark.parametrize("dialect", ["roo_xml", "hermes", "dsml_v4", "kimi_k2", "mistral_array"])
+@pytest.mark.parametrize("description", ["", " \n"])
+def test_a_tool_without_a_description_is_not_taught_an_empty_one(dialect: str, description: str) -> None:
+    listed = list_tools([Tool("read", description, READ.parameters)], resolve_dialect(dialect))
+    assert "read" in listed and "filePath" in listed
+    assert "Description:\n" not in listed and '"description": ""' not in listed and '"description": " ' not in listed
 
 
 def test_plan_phase_2_base_tool_instructions() -> None:

@@ -156,7 +156,10 @@ def test_the_level_of_the_log_is_a_setting(name: str) -> None:
     assert load({}, {}).server.log_level == "info"
 
 
-@pytest.mark.parametrize(("settings", "offered", "stripped"), [({}, 1, 0), ({"mode": "off"}, 1, 1)])
+@pytest.mark.parametrize(
+    ("settings", "offered", "stripped"),
+    [({}, 1, 0), ({"mode": "off"}, 1, 0), ({"tool_calling_enabled": "false"}, 1, 1)],
+)
 def test_the_record_counts_offered_and_stripped_tools(
     settings: dict[str, Any], offered: int, stripped: int, caplog: pytest.LogCaptureFixture
 ) -> None:

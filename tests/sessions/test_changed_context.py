@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_lab import Client, Lab, make_tool
+from support.chat_lab import Client, Lab, make_call, make_tool
 
+from toolglot.sim.answer import Answer
 from toolglot.store.sqlite import SqliteStore
 
 
@@ -70,6 +71,44 @@ def test_what_is_withdrawn_is_not_in_force(change: Callable[[Client], None], wit
         if not client.tools or client.extra:
             assert "Canary B." not in current
         assert lab.score.seen == lab.score.sent
+
+    play(lab, test)
+
+
+@pytest.mark.parametrize("system", ["", "Rule A."])
+def test_results_without_tools_go_on_with_the_tools_of_the_chat(system: str, tmp_path: Path) -> None:
+    """The client repeats its history without ``tools``: what it sends is the result of a call, and nothing else."""
+    lab = Lab(tmp_path)
+
+    async def test() -> None:
+        tools = [make_tool("read", "Canary B.")]
+        client = Client(lab, system=system, tools=tools)
+        for offered in ([], tools):
+            lab.answers = [Answer("I read.", (make_call("a"),)), Answer("Done.")]
+            client.tools = tools
+            client.say()
+            [call] = await client.ask()
+            client.tools = offered
+            client.add_result(call)
+            await client.ask()
+            assert lab.last_content == f"Tool Result from read:\n{client.messages[-2]['content']}"
+        assert len(lab.simulation.chats) == 1 and lab.simulation.seen[-1].messages[0].text.count("Canary B.") == 1
+
+    play(lab, test)
+
+
+def test_results_without_tools_below_another_prompt_replace_it(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+
+    async def test() -> None:
+        client = Client(lab, system="Rule A.", tools=[make_tool("read", "Canary B.")])
+        lab.answers = [Answer("I read.", (make_call("a"),))]
+        client.say()
+        [call] = await client.ask()
+        client.system, client.tools = "Rule C.", []
+        client.add_result(call)
+        await client.ask()
+        assert "new instructions" in lab.last_content and "Rule C." in lab.last_content
 
     play(lab, test)
 

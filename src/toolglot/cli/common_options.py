@@ -41,12 +41,16 @@ def add_upstream_options(parser: argparse.ArgumentParser) -> None:
     upstream.add_argument("--mode", metavar="|".join(MODES), help="how tools are passed to the model (default: auto)")
 
 
-def load_settings(arguments: argparse.Namespace, secrets: Secrets | None = None) -> Settings:
-    """Load the settings from options, environment and file. ``secrets`` are files that were read before.
+def load_settings(
+    arguments: argparse.Namespace, secrets: Secrets | None = None, *, needs_secrets: bool = True
+) -> Settings:
+    """Load the settings from options, environment and file. ``secrets`` are files that were read before. Without
+    ``needs_secrets`` no upstream is contacted, and those of upstreams may be missing.
 
     Raises: ``UsageError`` for an invalid setting.
     """
-    return load(vars(arguments), os.environ, find_settings_file(arguments), secrets=secrets)
+    path = find_settings_file(arguments)
+    return load(vars(arguments), os.environ, path, secrets=secrets, needs_secrets=needs_secrets)
 
 
 def find_settings_file(arguments: argparse.Namespace) -> Path | None:

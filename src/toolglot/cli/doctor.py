@@ -90,7 +90,7 @@ async def examine(arguments: argparse.Namespace) -> AsyncIterator[Finding]:
     import asyncio
 
     try:
-        settings, key = load_settings(arguments), find_key(None)
+        (settings, unknown), key = _load(arguments), find_key(None)
     except UsageError as error:
         yield Finding("settings", PROBLEM, error.message, "correct the setting, then: toolglot config show")
         return
@@ -101,14 +101,10 @@ async def examine(arguments: argparse.Namespace) -> AsyncIterator[Finding]:
     address = find_address(None, settings)
     contact = GatewayContact(address, key, "toolglot-doctor")
     asked = not arguments.base_url and settings.server.port and await asyncio.to_thread(is_gateway, contact)
-    if settings.embedded.model:
-        yield check_embedded(settings)
-    elif not settings.upstreams and asked:
-        yield Finding("upstream", FINE, f"none in the settings here; the gateway at {address} has its own")
-    elif not settings.upstreams:
-        text = "none is configured: the gateway starts the embedded model, which is far too small for agents"
-        yield Finding("upstream", WARNING, text, "toolglot serve --base-url http://127.0.0.1:8080/v1")
-    for upstream in settings.upstreams:
+    upstreams = () if unknown else settings.upstreams
+    if not upstreams or settings.embedded.model:
+        yield describe_missing(settings, unknown, address if asked else "")
+    for upstream in upstreams:
         async for finding in examine_upstream(settings, upstream, calls=not arguments.no_call):
             yield finding
     yield await check_store(settings)
@@ -120,7 +116,30 @@ async def examine(arguments: argparse.Namespace) -> AsyncIterator[Finding]:
         yield finding
 
 
+def _load(arguments: argparse.Namespace) -> tuple[Settings, str]:
+    """The settings, and which secret of an upstream is unknown here: a gateway that runs has it."""
+    try:
+        return load_settings(arguments), ""
+    except UsageError as error:
+        settings = load_settings(arguments, needs_secrets=False)
+        if arguments.base_url or not is_gateway(GatewayContact(find_address(None, settings))):
+            raise
+        return settings, error.message
+
+
 # The upstream
+
+
+def describe_missing(settings: Settings, unknown: str, gateway: str) -> Finding:
+    """Why no upstream is examined; ``gateway`` is the address of one that runs."""
+    if unknown:
+        return Finding("upstream", FINE, f"not checked from here: {unknown}. The gateway at {gateway} has its secrets")
+    if settings.embedded.model:
+        return check_embedded(settings)
+    if gateway:
+        return Finding("upstream", FINE, f"none in the settings here; the gateway at {gateway} has its own")
+    text = "none is configured: the gateway starts the embedded model, which is far too small for agents"
+    return Finding("upstream", WARNING, text, "toolglot serve --base-url http://127.0.0.1:8080/v1")
 
 
 async def examine_upstream(settings: Settings, upstream: Upstream, calls: bool) -> AsyncIterator[Finding]:

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"explain needs the server extra: {name_install_command('server')} ({error})") from None
     from time import time
 
-    settings = _add_embedded_upstream(load_settings(arguments))
+    settings = _add_embedded_upstream(load_settings(arguments, needs_secrets=arguments.ask))
     capabilities = load_capabilities(settings, time)
     _add_stored_failures(settings, capabilities)
     if arguments.learned:

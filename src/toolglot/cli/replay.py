@@ -54,7 +54,7 @@ def add(add_parser: AddParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = load_settings(argparse.Namespace(config=arguments.config))
+    settings = load_settings(argparse.Namespace(config=arguments.config), needs_secrets=False)
     key = find_key(arguments.key)
     contact = GatewayContact(find_address(arguments.url, settings), key)
     if not contact.is_running():

@@ -47,7 +47,7 @@ def add(add_parser: AddParser) -> None:
 
 def run_show(arguments: argparse.Namespace) -> int:
     stored = run_with_store(arguments, load_stored)
-    own = load_settings(arguments).rollout.as_rollout()
+    own = load_settings(arguments, needs_secrets=False).rollout.as_rollout()
     rollout = own if stored is None else stored.rollout
     plans = {name: str(rollout.plan_of(name)) for name in TRANSFORMATIONS}
     if arguments.json:
@@ -63,7 +63,7 @@ def run_set(arguments: argparse.Namespace) -> int:
         plan = read_plan(arguments.plan)
     except ValueError:
         raise UsageError(f"{arguments.plan!r} is no plan: write off, shadow, canary-25, full or a percentage") from None
-    own = load_settings(arguments).rollout.as_rollout()
+    own = load_settings(arguments, needs_secrets=False).rollout.as_rollout()
 
     async def change(store: Store) -> list[str]:
         stored = await load_stored(store)

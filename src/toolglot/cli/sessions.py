@@ -99,7 +99,7 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    settings = load_settings(arguments)
+    settings = load_settings(arguments, needs_secrets=False)
     file = Path(arguments.html or f"{arguments.id}.html")
 
     async def export(store: Store) -> int:

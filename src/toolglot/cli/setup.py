@@ -99,7 +99,7 @@ def undo(agent: Agent, force: bool) -> dict[str, Any]:
 def set_up(agent: Agent, arguments: argparse.Namespace) -> dict[str, Any]:
     """Write or print the configuration. Raises: UsageError if there is no gateway or a file cannot be edited."""
     key = find_key(arguments.key)
-    settings = load_settings(argparse.Namespace(config=arguments.config))
+    settings = load_settings(argparse.Namespace(config=arguments.config), needs_secrets=False)
     contact = GatewayContact(find_address(arguments.url, settings), key, "toolglot-setup")
     tests = not (arguments.no_test or arguments.print)
     listed = list_models(contact, needed=tests or not arguments.model)

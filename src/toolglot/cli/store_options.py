@@ -40,7 +40,7 @@ def run_with_store(
     """
     import asyncio
 
-    settings = load_settings(arguments)
+    settings = load_settings(arguments, needs_secrets=False)
     if must_exist:
         _require_file(settings)
 

@@ -80,7 +80,7 @@ def _seconds(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = load_settings(argparse.Namespace(config=arguments.config))
+    settings = load_settings(argparse.Namespace(config=arguments.config), needs_secrets=False)
     contact = GatewayContact(find_address(arguments.url, settings), find_key(arguments.key))
     if not contact.is_running():
         raise UsageError(f"no gateway answers at {contact.address}: start it with 'toolglot serve', or give --url")

@@ -46,15 +46,16 @@ def load(
     path: Path | None = None,
     problems: Problems = FIRST,
     secrets: Secrets | None = None,
+    needs_secrets: bool = True,
 ) -> Settings:
     """Load all settings.
 
     Parameters: ``arguments`` are named like environment variables, in lower case and without ``TOOLGLOT_``; ``path`` is
     the settings file, if any; ``problems`` can collect all problems instead of raising the first; ``secrets`` are
-    files that were read before and are not read again, to which new ones are added. Raises: UsageError if a value or a
-    name is invalid.
+    files that were read before and are not read again, to which new ones are added; without ``needs_secrets`` the
+    secrets of upstreams may be missing. Raises: UsageError if a value or a name is invalid.
     """
-    references = References(environ, secrets=secrets)
+    references = References(environ, secrets=secrets, needs_secrets=needs_secrets)
     found = _read_file(path, references, problems)
     given: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     sources: dict[str, str] = {}

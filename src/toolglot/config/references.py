@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from toolglot.config.value_types import HEADER, HEADERS, KEYS, ValueType
+from toolglot.config.value_types import COOKIES, HEADER, HEADERS, KEYS, SECRET, ValueType
 from toolglot.core.errors import UsageError
 from toolglot.core.regular_files import open_regular
 
@@ -24,6 +24,9 @@ MAX_SECRET: Final = 64 << 10
 """Bytes of a file above which it is not taken for a secret."""
 Secrets: TypeAlias = dict[tuple[Path, ValueType], str]
 """What was read from files, each of which is read once; of client keys, only their hashes."""
+STAND_IN: Final = "unknown=unknown"
+"""Stands for a secret of an upstream that is not known here."""
+OF_UPSTREAMS: Final = (SECRET, COOKIES, HEADER)
 
 FLAWS: Final = (
     (re.compile("\ufeff"), "has a byte order mark"),
@@ -36,18 +39,23 @@ FLAWS: Final = (
 
 class References:
     """Replaces references by what they refer to. ``notes`` are what the user should know about the files, ``secrets``
-    what was read from them."""
+    what was read from them. Without ``needs_secrets`` those of upstreams may be unknown: no upstream is contacted."""
 
     def __init__(
-        self, environ: Mapping[str, str], notes: list[str] | None = None, secrets: Secrets | None = None
+        self,
+        environ: Mapping[str, str],
+        notes: list[str] | None = None,
+        secrets: Secrets | None = None,
+        needs_secrets: bool = True,
     ) -> None:
+        self.needs_secrets = needs_secrets
         self.environ = environ
         self.notes: list[str] = [] if notes is None else notes
         self.secrets: Secrets = {} if secrets is None else secrets
 
     def extend(self, more: Mapping[str, str]) -> References:
         """The same with more variables."""
-        return References({**self.environ, **more}, self.notes, self.secrets)
+        return References({**self.environ, **more}, self.notes, self.secrets, self.needs_secrets)
 
     def find_variable(self, name: str, kind: ValueType) -> tuple[str, str]:
         """The variable that gives a value, and the value, maybe another reference: ``NAME`` or, for a secret,
@@ -66,6 +74,14 @@ class References:
         if isinstance(raw, dict):
             one = HEADER if kind is HEADERS else kind
             return {key: self.fill_in(item, one, f"{place}.{key}", folder) for key, item in raw.items()}
+        try:
+            return self._look_up(raw, kind, place, folder or Path())
+        except UsageError:
+            if self.needs_secrets or kind not in OF_UPSTREAMS:
+                raise
+            return STAND_IN
+
+    def _look_up(self, raw: Any, kind: ValueType, place: str, folder: Path) -> Any:
         variable = refers_to(raw)
         if variable:
             _, raw = self.find_variable(variable, kind)
@@ -74,7 +90,7 @@ class References:
         if not kind.secret or not isinstance(raw, str) or FILE not in raw:
             return raw
         parts = raw.split(",") if kind is KEYS else [raw]
-        return ",".join(self._read(part, kind, place, folder or Path()) for part in parts)
+        return ",".join(self._read(part, kind, place, folder) for part in parts)
 
     def _read(self, text: str, kind: ValueType, place: str, folder: Path) -> str:
         """The content of a secret's file, without the white space around it; any other text as it is.

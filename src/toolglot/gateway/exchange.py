@@ -483,7 +483,7 @@ def _prepare_recovery(exchange: Exchange, conversation: Conversation) -> Recover
 
 def _count_tools(exchange: Exchange, offered: tuple[Tool, ...]) -> tuple[int, int]:
     """How many tools the request offers, and how many of them the model does not get."""
-    if exchange.route.mode == "off":
+    if not exchange.settings.tool_calling.enabled:
         return len(offered), len(offered)
     return len(offered), max(0, len(offered) - len(exchange.prompted.tools)) if exchange.prompted else 0
 

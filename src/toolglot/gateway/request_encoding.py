@@ -261,7 +261,7 @@ def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> 
 def _adapt_model(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
     """The client's own bytes with the upstream's name of the model. Usually the client uses the same name, and the body
     is not parsed again; but it may lack the default model, and half a surrogate pair is repaired."""
-    model, stripped = exchange.route.model.model, exchange.route.mode == "off"
+    model, stripped = exchange.route.model.model, not exchange.settings.tool_calling.enabled
     if exchange.volatile_lines:
         body = remove_from_body(exchange, body)
     if len(body) >= SMALL_PROMPT:
@@ -424,7 +424,7 @@ def encode_with_reasoning(exchange: Exchange, conversation: Conversation) -> boo
 
 def _encode_for_wire(exchange: Exchange, conversation: Conversation) -> bytes:
     route, client_request = exchange.route, exchange.client_request
-    if route.mode == "off":
+    if not exchange.settings.tool_calling.enabled:
         sampling = replace(conversation.sampling, parallel_calls=None)
         conversation = replace(conversation, tools=(), choice=ToolChoice(), sampling=sampling)
     if route.extra or conversation.model != route.model.model:

@@ -60,8 +60,8 @@ def write_examples(tools: Sequence[Tool], dialect: str) -> list[str]:
 
 
 def _definition(tool: Tool) -> dict[str, Any]:
-    inner = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters) or _EMPTY}
-    return {"type": "function", "function": inner}
+    about = {"description": tool.description} if tool.description.strip() else {}
+    return {"type": "function", "function": {"name": tool.name, **about, "parameters": dict(tool.parameters) or _EMPTY}}
 
 
 def _line(tool: Tool, dialect: Dialect, number: int) -> str:
@@ -72,10 +72,15 @@ def _line(tool: Tool, dialect: Dialect, number: int) -> str:
 
 
 def _document(tool: Tool, example: str) -> str:
-    lines = [f"## {tool.name}", f"Description: {tool.description}".rstrip()]
+    lines = [f"## {tool.name}", *_describe_tool(tool)]
     parameters = _parameter_lines(tool.parameters, tool.parameters, "")
     lines += ["Parameters:", *parameters] if parameters else ["Parameters: none"]
     return "\n".join([*lines, "", "Usage:", example])
+
+
+def _describe_tool(tool: Tool) -> Iterator[str]:
+    if tool.description.strip():
+        yield f"Description: {tool.description}".rstrip()
 
 
 def _parameter_lines(schema: Mapping[str, Any], root: Mapping[str, Any], indent: str) -> list[str]:
@@ -112,7 +117,7 @@ def _kind(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
 
 
 def _numbered(tool: Tool, dialect: Dialect, number: int) -> str:
-    lines = [f"---- BEGIN FUNCTION #{number}: {tool.name} ----", f"Description: {tool.description}".rstrip()]
+    lines = [f"---- BEGIN FUNCTION #{number}: {tool.name} ----", *_describe_tool(tool)]
     inner = properties_of(tool.parameters, tool.parameters)
     lines.append("Parameters:" if inner else "No parameters are required for this function.")
     for index, (key, schema) in enumerate(inner.items(), 1):

@@ -42,11 +42,13 @@ TREE: Final = "tree"
 
 class ChatPlace(Struct, eq=False):
     """Where a turn is sent. ``chat_id`` is empty for a chat that is still to be created; ``parent`` is the message that
-    the next one follows. ``with_context``: system prompt and tools are sent. ``token`` is the fencing token of the
+    the next one follows. ``context`` is the hash of the system prompt and tools that it has after this turn;
+    ``with_context``: these are sent. ``token`` is the fencing token of the
     lease; None if nothing is remembered of this turn. ``size`` estimates the tokens that the chat holds."""
 
     chat_id: str = ""
     parent: str = ""
+    context: bytes = b""
     with_context: bool = True
     session: str = ""
     token: int | None = None
@@ -80,7 +82,7 @@ class ChatIndex:
 
     async def begin(self, turn: ChatTurn, policy: ChatPolicy) -> ChatPlace:
         """Choose the chat for a turn."""
-        place = ChatPlace(size=turn.size)
+        place = ChatPlace(size=turn.size, context=turn.context)
         if self.store is None or turn.session is None or self.now() < self.unused_until:
             return place
         place.is_remembered = True
@@ -108,12 +110,13 @@ class ChatIndex:
         if not fits or not await store.interrupt_chat(chat_id, token):
             await store.release_lease(chat_id, token)
             return None
-        node = found.node
+        node, kept = found.node, turn.keeps(found.node.context)
         return ChatPlace(
             chat_id=chat_id,
             parent=node.message,
+            context=node.context if kept else turn.context,
             # a system message at the start of the tail would replace the prompt, so both are sent
-            with_context=node.context != turn.context or turn.tail[0].role == "system",
+            with_context=not kept or turn.tail[0].role == "system",
             session=node.session,
             token=token,
             size=node.size,
@@ -125,7 +128,7 @@ class ChatIndex:
         node, chat = found.node, found.chat
         if chat is None or not node.message or chat.account != turn.account:
             return False
-        withdrawn = node.context != turn.context and not turn.has_context  # an empty prompt replaces nothing
+        withdrawn = not turn.keeps(node.context) and not turn.has_context  # an empty prompt replaces nothing
         if withdrawn or not any(message.text.strip() for message in turn.tail):
             return False
         if chat.used < self.now() - policy.ttl_seconds or node.size > max(SMALL_CHAT, GROWTH * turn.size):
@@ -172,7 +175,7 @@ class ChatIndex:
                 session=place.session,
                 chat=place.chat_id,
                 message=answer.response_id,
-                context=turn.context,
+                context=place.context,
                 size=size,
             ),
             ChainNode(key=session.chain.end, session=place.session, answer=digest),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import takewhile
 
 from toolglot.clients.session_ids import find_session_id
 from toolglot.config import SECRET_LENGTH
@@ -21,7 +22,8 @@ def recognise(
     """The turn of a request, before anything is changed in its messages. The gateway has a store."""
     owner = request.owner
     client_session = find_session_id(request.headers, conversation.extra)
-    _, dialog = split_context(conversation.messages)
+    system, dialog = split_context(conversation.messages)
+    tail = takewhile(lambda message: message.role != "assistant", reversed(dialog))
     secrets = (*route.upstream.secrets, *([request.key] if len(request.key) >= SECRET_LENGTH else ()))
     return SessionTurn(
         owner=owner,
@@ -29,6 +31,8 @@ def recognise(
         chain=make_chain(dialog, context.chain_secret, owner.hex(), client_session),
         model=_hide(conversation.model, secrets),
         upstream=route.upstream.name,
+        prompt=hash_texts(*(message.text for message in system)),
+        only_results=not conversation.tools and all(message.role == "tool" for message in tail),
     )
 
 

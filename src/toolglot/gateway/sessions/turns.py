@@ -17,13 +17,16 @@ BYTES_PER_TOKEN = 4
 
 
 class SessionTurn(Struct, frozen=True, kw_only=True):
-    """What a request is recognised by. ``client_session`` is the id that the client sent, if any."""
+    """What a request is recognised by. ``client_session`` is the id that the client sent, if any; ``prompt`` is the
+    hash of its own system prompt. ``only_results``: it offers no tools, and only results follow the last answer."""
 
     owner: bytes
     client_session: str
     chain: Chain
     model: str
     upstream: str
+    prompt: bytes = b""
+    only_results: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +50,8 @@ class ChatTurn:
     def __post_init__(self) -> None:
         self.restart()
         system, _ = split_context(self.conversation.messages)
-        self.context = hash_texts(*(message.text for message in system))
+        prompt = self.session.prompt if self.session is not None else b""
+        self.context = prompt + hash_texts(*(message.text for message in system))
         self.size = estimate_tokens(self.conversation.messages)
 
     def restart(self) -> None:
@@ -62,6 +66,13 @@ class ChatTurn:
         chain = self.session.chain
         at = chain.last_answer
         return None if at is None or at + 2 == len(chain.keys) else chain.keys[at + 1]
+
+    def keeps(self, context: bytes) -> bool:
+        """Whether this context of a chat is still in force. A client may send results without tools: it has not taken
+        these away."""
+        if self.session is None or not self.session.only_results:
+            return context == self.context
+        return len(context) == len(self.context) and context.startswith(self.session.prompt)
 
     @property
     def has_context(self) -> bool:

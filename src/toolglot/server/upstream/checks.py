@@ -119,7 +119,8 @@ def describe_refused_key(upstream: Upstream, message: str) -> Finding:
     whose = "refuses the gateway's own key" if upstream.api_key else "wants a key and the gateway has none for it"
     where = f"{upstream.name} at {mask_address(upstream.base_url)}"
     text = f"{where} {whose} (this is not the key of your client): {message}"
-    return Finding("key", PROBLEM, text, f"set TOOLGLOT_API_KEY, or api_key of [[upstream]] {upstream.name!r}")
+    variable = all_wires()[upstream.wire].variables.get("api_key", "TOOLGLOT_API_KEY")
+    return Finding("key", PROBLEM, text, f"set {variable}, or api_key of [[upstream]] {upstream.name!r}")
 
 
 def find_model(settings: Settings, upstream: Upstream, names: list[str]) -> tuple[str, list[Finding]]:
