@@ -301,6 +301,41 @@ def test_the_name_of_a_tool_is_no_value(text: str, dialect: str | None) -> None:
         assert "`name`" not in feedback and "write your value of path" in feedback
 
 
+FOREIGN = {
+    "a damaged mark of the next parameter": "<tool_call>\n<function=write_to_file>\n<parameter=path>\na.py\n</parameter>\n"
+    "<<parameter=content>\nFOREIGN\n</parameter>\n</function>",
+    "a lost quote and a damaged key": '<tool_call>{"name": "write_to_file", "arguments": {"path": "a.py", content": "FOREIGN"}}'
+    "</tool_call>",
+    "a key without its end": '[TOOL_CALLS]write_to_file[ARGS]{"path": "a.py", "cont: "FOREIGN"}',
+    "a damaged text mark": '<|tool_call>call:write_to_file{path:<|"|>a.py|>,content:<|"|>FOREIGN<|"|>}<tool_call|>',
+    "a lost line": "<tool_call>write_to_file\n<arg_key>path</arg_key>\n<arg_value>a.py</arg_value\n"
+    "<arg_value>FOREIGN</arg_value>\n</tool_call>",
+}
+
+
+@in_one_test("text", FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize("dialect", [None, "hermes", "qwen3_coder"])
+def test_the_value_of_another_parameter_is_not_shown(text: str, dialect: str | None) -> None:
+    rejections = toolglot.read(text, TOOLS).rejected
+    assert rejections
+    for rejected in rejections:
+        _, example = split(toolglot.feedback(rejected, TOOLS, dialect))
+        assert example and "FOREIGN" not in example, example
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ('{"path": "say " "hi" now", "content" "x"}', '{"path":"[... write your value of path here ...]"'),
+        ('{"path": "a.py", "content" "x"}', '{"path":"a.py"'),
+        ('{"path": "a.py" "content": "x"}', '{"path":"a.py","content":"x"}'),
+    ],
+)
+def test_a_quote_that_was_not_escaped_ends_no_value(raw: str, shown: str) -> None:
+    feedback = toolglot.feedback(CallRejected(raw, Reason.MALFORMED, "write_to_file"), TOOLS, None)
+    assert split(feedback)[1].startswith(shown), feedback
+
+
 @pytest.mark.parametrize("dialect", [None, "hermes"])
 def test_a_call_in_text_may_be_given_by_its_arguments(dialect: str | None) -> None:
     rejected = CallRejected('{"path":"a.py","start_line":"x"}', Reason.INVALID_VALUE, "read_file", (), "hermes")

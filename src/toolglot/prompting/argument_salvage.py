@@ -29,6 +29,8 @@ MAX_KEYS: Final = 64
 _SCANNER: Final = json.JSONDecoder(strict=False)
 _SPACE: Final = re.compile(r"[\s,]*")
 _COLON: Final = re.compile(r"\s*:\s*")
+_MEMBER_END: Final = re.compile(r"\s*(?:[,}]|\Z|\"[\w.-]+\"\s*:)")
+"""What follows a complete value; after anything else a quote that was not escaped has ended it."""
 _VALUE_END: Final = re.compile(r"\s*[,})\]\s/>]")
 _KEY: Final = r"[A-Za-z_][\w.-]{0,63}"
 _PAIR: Final = re.compile(
@@ -70,8 +72,8 @@ def salvage_arguments(
         found = _read_declared_members(raw, wanted)
     if found.is_complete or (found.arguments and (found.cut or native)):
         return found
-    pairs = _search_pairs(raw, wanted)
-    arguments = found.arguments or pairs.arguments
+    pairs = _search_pairs(raw, wanted, (tool.name, *names))
+    arguments = found.arguments or {key: value for key, value in pairs.arguments.items() if key != found.cut}
     cut = next((key for key in (found.cut, pairs.cut) if key and key not in arguments), "")
     return Salvage(arguments, cut)
 
@@ -91,7 +93,11 @@ def read_members(text: str) -> Salvage:
         if colon is None or type(key.value) is not str:
             break
         member = _decode_at(text, colon.end())
-        if member is None or (isinstance(member.value, Number) and member.end == len(text)):
+        if (
+            member is None
+            or _MEMBER_END.match(text, member.end) is None
+            or (isinstance(member.value, Number) and member.end == len(text))
+        ):
             return Salvage(members, key.value)
         members[key.value] = member.value
         at = member.end
@@ -144,9 +150,9 @@ def _relax(name: str, tool: CompiledTool, keys: Collection[str]) -> dict[str, An
 # -- text that the reader cannot read ----------------------------------------------------------------------------------
 
 
-def _search_pairs(raw: str, keys: Collection[str]) -> Salvage:
-    """The first complete value of each key, and the last key if its value is not complete."""
-    wanted = set(keys)
+def _search_pairs(raw: str, keys: Collection[str], names: Collection[str]) -> Salvage:
+    """The first complete value of each key that is no name itself, and the last key if its value is not complete."""
+    wanted, names = set(keys), {*names, *keys}
     arguments: dict[str, Value] = {}
     cut, at = "", 0
     while wanted and (found := _PAIR.search(raw, at)) is not None:
@@ -155,9 +161,11 @@ def _search_pairs(raw: str, keys: Collection[str]) -> Salvage:
         at = found.end() if key in wanted else found.end(group)
         if key not in wanted:
             continue
-        wanted.discard(key)
         closer = found["pair"] or found["tag"] or found["element"]
         end, value = _take_element(raw, at, closer) if closer else _take_literal(raw, at, group == "quoted")
+        if end >= at and isinstance(value, str) and value in names:  # in the frame of the call
+            continue
+        wanted.discard(key)
         if end >= at:
             at = end
             arguments[key] = value

@@ -39,6 +39,11 @@ def holds_placeholder(arguments: str) -> bool:
     return _PLACEHOLDER.search(arguments) is not None
 
 
+def keep_value(key: str) -> str:
+    """The placeholder for a value that the model has written and that is not shown."""
+    return KEEP.format(_spell(key))
+
+
 def _is_placeholder(value: Value) -> bool:
     return isinstance(value, str) and _PLACEHOLDER.fullmatch(value) is not None
 
@@ -248,4 +253,4 @@ def _shorten(value: Value, shape: SchemaType, key: str, depth: int) -> Value:
 
 def _shorten_text(text: str, shape: SchemaType, key: str) -> str:
     """A placeholder, where any text is valid."""
-    return KEEP.format(_spell(key)) if shape.streams or shape.untyped or shape.nullable_text else text
+    return keep_value(key) if shape.streams or shape.untyped or shape.nullable_text else text

@@ -23,7 +23,13 @@ from toolglot.core.schema.toolset import CompiledTool, compile_tool, compile_too
 from toolglot.core.schema.validation import find_argument_defects
 from toolglot.prompting.argument_salvage import MAX_READ, Salvage, salvage_arguments
 from toolglot.prompting.call_writer import FALLBACK_DIALECT, resolve_dialect, write_call
-from toolglot.prompting.corrected_call import CorrectedCall, correct_arguments, holds_placeholder, shorten_values
+from toolglot.prompting.corrected_call import (
+    CorrectedCall,
+    correct_arguments,
+    holds_placeholder,
+    keep_value,
+    shorten_values,
+)
 from toolglot.prompting.mark_escaping import choose_break_character, get_mark_escaper
 from toolglot.reading.reader import RejectedCall
 
@@ -48,6 +54,10 @@ _LESS_SIMILAR: Final = 0.2
 """How much less similar than the nearest name the others may be."""
 
 _UNPRINTABLE: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_MARK: Final = re.compile(r"[<\[][/|｜]?[\w:.]{3,}|\w{2,}(?:[>\]]|[|｜][>\]])")
+"""The beginning or the end of a mark of a call."""
+_MEMBER: Final = r"\"\s*,\s*\"?\w+\"?\s*:|\"\s*:\s*\""
+"""JSON in a text: where a parameter is missing, it may be in the value of another one whose end is damaged."""
 _ARGUMENT: Final = "argument "
 _WHOLE: Final = ("call", "answer")
 _SENTENCES: Final = {
@@ -155,9 +165,27 @@ class _Rejection:
         is_native = self.dialect is None and not call.dialect
         keys = [defect.where.removeprefix(_ARGUMENT) for defect in call.defects if _is_unknown_key(defect)]
         self.salvage = salvage_arguments(call.raw, self.compiled, (self.written,), keys, is_native)
+        for key, value in self.salvage.arguments.items():
+            if self._is_doubtful(key, value):
+                self.salvage.arguments[key] = keep_value(key)
         missing = [it.where.removeprefix(_ARGUMENT) for it in call.defects if it.reason is Reason.MISSING_ARGUMENT]
         self.corrected = correct_arguments(tool, self.compiled, self.salvage, missing)
         self.corrected.made_up += [key for key in _list_repeated(call.defects) if key in self.corrected.arguments]
+
+    def _is_doubtful(self, key: str, value: Value) -> bool:
+        """Whether a value may hold more than the model meant for its parameter: its end is damaged, or a text in it
+        holds a mark or the beginning of another parameter."""
+        call = self.call
+        damaged = (it.where for it in call.defects if it.reason is Reason.MALFORMED and not _is_unknown_key(it))
+        is_markup = isinstance(value, str) and "<" in value and not self.compiled.type_of(key).streams
+        if is_markup or _ARGUMENT + key in damaged:
+            return True
+        others = [re.escape(name) for name in self.compiled.parameters.properties if name not in self.salvage.arguments]
+        names = f"(?:{'|'.join(others) or '(?!)'})"
+        lacks = any(it.reason is Reason.MISSING_ARGUMENT for it in call.defects)
+        begins = rf"[^\w\s](?:{names}\b|{re.escape(key)}[^\w\s])|{names}[^\w\s]|{_MEMBER if lacks else '(?!)'}"
+        texts = _list_texts(value)
+        return any(re.search(begins, text) or (call.dialect and _has_frame(text, call.raw)) for text in texts)
 
     @property
     def is_fabricated(self) -> bool:
@@ -231,6 +259,21 @@ class _Rejection:
             if len(text) <= _MAX_EXAMPLE:
                 return text
         return ""
+
+
+def _list_texts(value: Value) -> Iterator[str]:
+    """The texts in a value, and its keys, each with a colon."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield "".join(f"{key}:\n" for key in value)
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _list_texts(part)
+
+
+def _has_frame(text: str, raw: str) -> bool:
+    """Whether a value of a call in text holds one of the marks that stand outside the value."""
+    return any(raw.count(mark) > text.count(mark) for mark in set(_MARK.findall(text)))
 
 
 def _choose_example(described: Sequence[_Rejection]) -> tuple[str, _Rejection | None]:
