@@ -274,7 +274,18 @@ CANDIDATES: list[Any] = [
     *(True, False, 0, 1, 2, 5, 7, 8484, 65536, -1, 0.5, 1.5, 100, 100.5, 10**9, 10**30),
     *("", " ", "a", "auto", "on", "off", "1", "full", "canary", "canary-7.5", "canary-100", "canary-100.5", "shadow-3"),
     *("1 KiB", "0", "12 parsec", "3G", "debug", "text", "native", "hermes", "none", "sqlite:x", "openai_chat"),
-    *("http://h", "https://h:1/v1?x=1", "http://", "ftp://h", "x=1; y=2", "pipes", "pipes,chains", "reseed", "refuse"),
+    *(
+        "http://h",
+        "https://h:1/v1?x=1",
+        "http://",
+        "ftp://h",
+        "x=1; y=2",
+        "pipes",
+        "pipes,chains",
+        "reseed",
+        "refuse",
+        "feedback",
+    ),
     *([], ["a"], ["pipes"], [1], {}, {"a": "b"}, {"a b": "c"}, {"stage": "canary"}, {"percent": 5}, {"percent": 500}),
 ]
 FINER = {"api_key", "cookies", "headers", "keys", "url", "dialect", "base_url"}

@@ -118,6 +118,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "reading.unknown_tools": ("reject", "reject"),
     "reading.min_confidence": ("0.5", 0.5),
     "reading.parallel_calls": ("true", True),
+    "reading.leaked_calls": ("feedback", "feedback"),
     "reading.shell": ("ls,cat", ("ls", "cat")),
     "reading.shell_syntax": ("pipes, chains", ("pipes", "chains")),
     "reading.shell_cwd": ("/srv", "/srv"),

@@ -170,6 +170,10 @@ class ToolCallingSettings:
     )
 
 
+FEEDBACK: Final = "feedback"
+"""The value of ``reading.leaked_calls`` with which calls in the text of a model with native tools are not made."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReadingSettings:
     """How calls are parsed from answers."""
@@ -182,6 +186,12 @@ class ReadingSettings:
         MAYBE,
         "several calls in one answer, unless the request decides; `false`: only the first is delivered; `auto`: all are"
         " delivered, and the prompt allows several if the model's own dialect is used",
+    )
+    leaked_calls: str = setting(
+        choice("execute", FEEDBACK),
+        "a call that a model with native tools writes as text: `execute` it, or never make it and ask the model"
+        " again with `feedback`, as often as `recovery.retries` says; then it stays text",
+        "execute",
     )
     shell: tuple[str, ...] = setting(
         NAMES,

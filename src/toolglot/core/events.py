@@ -40,6 +40,7 @@ class Reason(StrEnum):
     FORBIDDEN = "forbidden"
     FABRICATED_RESULT = "fabricated_result"
     QUOTATION = "quotation"
+    LEAKED = "leaked"
 
 
 class Defect(Struct, frozen=True, kw_only=True):

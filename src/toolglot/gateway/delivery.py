@@ -461,12 +461,17 @@ class Delivery:
         self.has_near_miss = bool(reader.missed)
         if reader.is_stuck:
             self.recorder.notes.append("the reader made no progress: the rest of the answer is text; please report it")
+        self.release_deferred(reader, out)
+
+    def release_deferred(self, reader: Reader, out: list[Event]) -> None:
+        """The response is complete: emit the deferred calls, or as text what does not count."""
         if self.plan.only_last and has_text_after_call(self.deferred or ()):
             self.reader = reader
             self.revert_to_text(out)
             self.reader = None
             self.record_calls_in_text(self.calls_in_text or [])
-            return
+        elif self.plan.rejects_leaks and self.deferred:
+            self.reject_leaks(reader, self.deferred, out)
         deferred, self.deferred = self.deferred, None
         for event, origin in self.withdraw_unfinished(deferred) if deferred else ():
             self.emit(event, origin, out)
@@ -480,6 +485,26 @@ class Delivery:
             if origin is READ and isinstance(event, CallRejected) and event.index is not None:
                 event = replace(event, raw=self.quote(event.span) if event.span else event.raw, index=None)
             yield event, origin
+
+    def reject_leaks(self, reader: Reader, deferred: list[tuple[Event, str]], out: list[Event]) -> None:
+        """The calls in the text are not made; all of it is text."""
+        names = {event.index: event.name for event, origin in deferred if origin is READ and type(event) is CallStarted}
+        for event, origin in deferred:
+            if origin is not READ or not isinstance(event, CallEnded | CallRejected):
+                continue
+            raw = self.quote(event.span) if event.span else ""
+            if isinstance(event, CallRejected):
+                rejected = replace(event, raw=raw or event.raw)
+            else:
+                rejected = CallRejected(raw, Reason.LEAKED, names[event.index], (), event.dialect, event.span)
+            self.recorder.observe(rejected)
+            if rejected.reason not in DROPPED:
+                self.rejected.append(rejected)
+                self.mark_rejected(rejected, None, out)
+        if not self.reasoning:  # which the client has
+            self.reader = reader
+            self.revert_to_text(out)
+        self.reader = self.deferred = None
 
     def record_calls_in_text(self, dialects: list[str]) -> None:
         for dialect in dialects:

@@ -27,7 +27,7 @@ class DeliveryPlan(Struct, frozen=True, kw_only=True):
     of one call (0: no limit). ``only_last``: a call in the text counts only if no text follows. ``reports_rejected``:
     rejected calls are passed on, because the receiver decides what becomes of them. ``marks_rejected``: they are passed
     on before the text that they become, because the model may be asked again. ``explain`` describes rejected calls to
-    the client.
+    the client. ``rejects_leaks``: calls in the text of an upstream that supports tools are not made.
     """
 
     names: Mapping[str, str] = {}
@@ -45,6 +45,7 @@ class DeliveryPlan(Struct, frozen=True, kw_only=True):
     reports_rejected: bool = False
     marks_rejected: bool = False
     explain: Callable[[list[CallRejected]], str] | None = None
+    rejects_leaks: bool = False
 
 
 DEFAULT_PLAN: Final = DeliveryPlan()

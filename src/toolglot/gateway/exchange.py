@@ -25,6 +25,7 @@ from toolglot.clients.volatile_lines import VOLATILE_MARKS, VolatileLine
 from toolglot.clients.xml.session import XmlSession, detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import DRY_RUN, EDITING, NATIVE_CALLS, ON, READING, RECOVERY, XML
+from toolglot.config.settings import FEEDBACK
 from toolglot.config.upstreams import extend_url
 from toolglot.core.conversation import Conversation, ProviderPart, Tool, ToolChoice
 from toolglot.core.errors import ClientError, RequestError, ToolglotError, UpstreamResponseError
@@ -151,6 +152,12 @@ class Exchange(Struct, eq=False):
         default = self.stream_type == self.upstream_wire.stream_type and not self.client_request.is_older_form
         altered = self.mapping is not None or self.xml_session is not None or self.guards
         return self.same_wire and default and self.route.tool_mode is NATIVE and not altered
+
+    @property
+    def rejects_leaks(self) -> bool:
+        """Whether a call is not made if the model writes it as text, because it has native tools."""
+        is_strict = self.settings.reading.leaked_calls == FEEDBACK and self.xml_session is None
+        return is_strict and self.route.tool_mode is NATIVE
 
     def new_call_id(self) -> str:
         return f"call_{self.source.token()}"

@@ -131,8 +131,9 @@ def encode_retry(exchange: Exchange, conversation: Conversation, defect: AnswerD
     """The request that asks the model again, because its answer was defective. Where the upstream can hold the model to
     a call of the tool that it meant, it does. An unknown tool may have been a mistake for words, and a value that is
     not listed may have no counterpart."""
-    unparsed = defect.kind is DefectKind.UNPARSED and exchange.route.tool_mode is NATIVE
-    if (step is Step.DIALECT and exchange.xml_session is None) or unparsed:
+    native = exchange.route.tool_mode is NATIVE
+    changes = step is Step.DIALECT and exchange.xml_session is None and not exchange.rejects_leaks
+    if changes or (native and defect.kind is DefectKind.UNPARSED):
         _change_dialect(exchange)
     route, native = exchange.route, exchange.route.tool_mode is NATIVE
     if step is Step.ONE_TOOL and exchange.xml_session is None and not (native and defect.needs_no_call):

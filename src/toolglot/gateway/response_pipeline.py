@@ -318,6 +318,7 @@ def _make_plan(exchange: Exchange, route: Route, dry_run: bool, streamed: bool) 
         max_argument_bytes=exchange.settings.tool_calling.max_parameter_bytes,
         only_last=route.detected,
         marks_rejected=recovery is not None,
+        rejects_leaks=exchange.rejects_leaks,
         explain=_explain_to_client(exchange) if recovery is not None and recovery.settings.feedback_only else None,
     )
 

@@ -70,6 +70,7 @@ _SENTENCES: Final = {
     Reason.SWITCHED_OFF: "it is not written in the form that is used here",
     Reason.EXTRA_CALL: "only one call per answer is allowed; write one, wait for its result, then write the next",
     Reason.FORBIDDEN: "this tool cannot be called now",
+    Reason.LEAKED: "it was written as text",
     Reason.QUOTATION: "it repeats a call of an earlier text",
 }
 """What is wrong, where the defects say nothing more exact."""
@@ -86,6 +87,7 @@ _AGAIN_NATIVE: Final = "Call {tool} again now, with arguments in exactly this fo
 _ALL_AGAIN: Final = "Write these calls again now, and nothing else. The first one in the right form"
 _ALL_AGAIN_NATIVE: Final = "Make these calls again now. The arguments of {tool} in the right form"
 _ALONE: Final = "Write the call again now, complete and in the form that was described, and nothing else."
+_NATIVELY: Final = "Make it through the tool-calling interface: a call that is written as text is not executed."
 _REPLACE: Final = "Replace each [... ...] by your own full value."
 _KEEP: Final = "Keep the values that were right."
 _NONE_FITS: Final = (
@@ -166,7 +168,7 @@ class _Rejection:
         keys = [defect.where.removeprefix(_ARGUMENT) for defect in call.defects if _is_unknown_key(defect)]
         self.salvage = salvage_arguments(call.raw, self.compiled, (self.written,), keys, is_native)
         for key, value in self.salvage.arguments.items():
-            if self._is_doubtful(key, value):
+            if call.reason is not Reason.LEAKED and self._is_doubtful(key, value):
                 self.salvage.arguments[key] = keep_value(key)
         missing = [it.where.removeprefix(_ARGUMENT) for it in call.defects if it.reason is Reason.MISSING_ARGUMENT]
         self.corrected = correct_arguments(tool, self.compiled, self.salvage, missing)
@@ -180,12 +182,20 @@ class _Rejection:
         is_markup = isinstance(value, str) and "<" in value and not self.compiled.type_of(key).streams
         if is_markup or _ARGUMENT + key in damaged:
             return True
+        begins, texts = self._write_beginnings(key), _list_texts(value)
+        return any(re.search(begins, text) or (call.dialect and _has_frame(text, call.raw)) for text in texts)
+
+    def _write_beginnings(self, key: str) -> str:
+        """An expression for the beginning of another parameter, or of this one again, in the value of ``key``."""
         others = [re.escape(name) for name in self.compiled.parameters.properties if name not in self.salvage.arguments]
         names = f"(?:{'|'.join(others) or '(?!)'})"
-        lacks = any(it.reason is Reason.MISSING_ARGUMENT for it in call.defects)
-        begins = rf"[^\w\s](?:{names}\b|{re.escape(key)}[^\w\s])|{names}[^\w\s]|{_MEMBER if lacks else '(?!)'}"
-        texts = _list_texts(value)
-        return any(re.search(begins, text) or (call.dialect and _has_frame(text, call.raw)) for text in texts)
+        lacks = any(it.reason is Reason.MISSING_ARGUMENT for it in self.call.defects)
+        return rf"[^\w\s](?:{names}\b|{re.escape(key)}[^\w\s])|{names}[^\w\s]|{_MEMBER if lacks else '(?!)'}"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether a model that makes native calls wrote the call as text."""
+        return self.dialect is None and bool(self.call.dialect)
 
     @property
     def is_fabricated(self) -> bool:
@@ -288,6 +298,8 @@ def _choose_example(described: Sequence[_Rejection]) -> tuple[str, _Rejection | 
 
 def _write_paragraph(described: Sequence[_Rejection], count: int, shown: _Rejection | None) -> str:
     parts = [_write_problems(described, count), *_list_tools(described)]
+    if any(rejection.is_text and not rejection.is_fabricated for rejection in described):
+        parts.append(_NATIVELY)
     if shown is not None:
         parts += [*_explain_values(shown), _allow_words(shown) + _introduce(shown, count)]
     elif all(rejection.tool is not None and not rejection.is_fabricated for rejection in described):

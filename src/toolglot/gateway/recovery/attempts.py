@@ -35,6 +35,7 @@ DEFECTIVE: Final = frozenset(
         Reason.INVALID_VALUE,
         Reason.TRUNCATED,
         Reason.FORBIDDEN,
+        Reason.LEAKED,
     }
 )
 """Reasons for which the model can write a better call. Quotations, further calls and results that it made up are left

@@ -47,6 +47,7 @@ WRITTEN_WRONG: Final = frozenset(
         Reason.INVALID_VALUE,
         Reason.FORBIDDEN,
         Reason.FABRICATED_RESULT,
+        Reason.LEAKED,
     )
 )
 """Reasons of rejected calls that the model is responsible for; the others are choices of the settings."""

@@ -238,6 +238,8 @@ class RequestRecorder(msgspec.Struct):
         self.rejected.append(reason.value)
         if reason in NO_ATTEMPT:
             return
+        if reason is Reason.LEAKED:
+            self.count_native(LEAKED)
         if rejected.dialect or self.is_dry_run or self.mode != NATIVE_CALLS:
             self.count(self.transformation(rejected.dialect), reason.value)
         else:
