@@ -185,6 +185,8 @@ SLOTS: dict[str, Node] = {
         24, *map(literal, _CHANNEL_NAMES), chars(r"[ \t(?!\d–—]", 1, 1), chars(r"[^\W\x00-\x7f]", 1, 1)
     ),
     "constraint": optional(sequence(literal("<|constrain|>"), chars(r"[\w ]", 0, 20))),
+    # the beginning of a message in a channel, a second time
+    "again": optional(sequence(literal("<|start|>"), chars(" ", 0, 1), literal("assistant"))),
     "tick": chars("[`\"'\\[\\]]", 0, 1),
     # stray characters between two marks
     "stray": chars(r"[^\w\s<]", 1, 2),

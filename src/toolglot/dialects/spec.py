@@ -122,7 +122,7 @@ def loosen_call(call: CallSyntax) -> CallSyntax:
 class Channel(Enum):
     REASONING = "reasoning"
     TEXT = "text"
-    ANSWER = "text for the user, in which JSON is no call"
+    MESSAGE = "text for the user in a frame of its own, in which only marks of the same dialect mean anything"
 
 
 class Region(Struct, frozen=True):
@@ -136,6 +136,11 @@ class Region(Struct, frozen=True):
     channel: Channel = Channel.REASONING
     position: Position = Position.LINE
     commitment: Commitment = Commitment.TENTATIVE
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether its marks are never ordinary text, so that marks of other dialects inside it are."""
+        return self.commitment is Commitment.MARKED or self.channel is Channel.MESSAGE
 
 
 class ToolListing(Enum):

@@ -222,6 +222,16 @@ class DialectIndex:
         """Headers that begin with the tool's name."""
         return Openings.of(header for header in self._headers(Position.LINE) if header.startswith("{name"))
 
+    @cached_property
+    def frames(self) -> dict[Region, DialectIndex]:
+        """The frames of all dialects; each one with the index of its own dialect alone."""
+        return {
+            region: DialectIndex((dialect,))
+            for dialect in self.dialects
+            for region in dialect.regions
+            if region.is_frame
+        }
+
     def inside(self, wrap: Wrap) -> Openings[Header]:
         """Headers inside a wrapper, the loosest last. A wrapper that may be ordinary text allows only its own."""
         owner = wrap if wrap.commitment is not Commitment.MARKED else None

@@ -52,6 +52,12 @@ class OpenElements(Struct, eq=False):
     elements: list[_Element] = []
     fence: str = ""
 
+    def clear(self) -> None:
+        """Begin anew: no element of the text so far is open."""
+        self.take_new()
+        self.elements.clear()
+        self.fence = ""
+
     def hold_call(self) -> bool:
         """Whether the text ends inside a call that is written as an element."""
         text = self.take_new()

@@ -47,11 +47,6 @@ _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
 _CODE_STOPS = re.compile("[\n`]")
 
 
-def _is_json(opening: Wrap | Header) -> bool:
-    """Whether this opening may hold JSON that is ordinary text."""
-    return opening in BARE_JSON if isinstance(opening, str) else opening.commitment is not Commitment.MARKED
-
-
 class StateMachine:
     """Reads one answer."""
 
@@ -290,6 +285,9 @@ class StateMachine:
             return False
         self.separate_messages(region.channel)
         self.deferred.close(found[0])
+        if region.channel is Channel.MESSAGE:
+            self.shown.tail = ""  # a message that has ended introduces nothing
+            self.open_elements.clear()
         self.region, self.thinking = None, False
         self.code.clear()
         self.line_start = source.here > start
@@ -297,10 +295,11 @@ class StateMachine:
 
     def try_open(self) -> Steps[bool]:
         """Try everything that may open here; True if something was consumed."""
+        if self.region is not None and self.region.channel is Channel.MESSAGE:
+            return (yield from self.open_anywhere(self.dialects.frames[self.region]))
         if (self.after_call or self.deferred.blocks or self.answer.delivered) and (yield from self.skip_after_call()):
             return True
-        opening = yield from self.find_opening(self.dialects.anywhere)
-        if opening is not None and (yield from self.open_at(opening)):
+        if (yield from self.open_anywhere(self.dialects)):
             return True
         if (self.line_start or self.may_open_list()) and (yield from self.open_at_line_start()):
             return True
@@ -308,6 +307,11 @@ class StateMachine:
         if lone and ((yield from self.skip_stray_thinking_end()) or (yield from self.skip_turn_mark())):
             return True
         return self.elements is not None and (yield from self.open_element(self.elements))
+
+    def open_anywhere(self, dialects: DialectIndex) -> Steps[bool]:
+        """Read what these dialects may open at any position."""
+        opening = yield from self.find_opening(dialects.anywhere)
+        return opening is not None and (yield from self.open_at(opening))
 
     def open_element(self, elements: MarkIndex) -> Steps[bool]:
         """Read an element that is named after a tool."""
@@ -391,9 +395,8 @@ class StateMachine:
     def open_at(self, opening: Opening) -> Steps[bool]:
         """Read what opens here; False if it is something else and nothing was consumed."""
         if isinstance(opening, Region):
-            return self.enter_region(opening)
-        if self.region is not None and self.region.channel is Channel.ANSWER and _is_json(opening):
-            return self.pass_answer(opening)
+            frame = self.dialects.frames.get(self.region) if self.region is not None else None
+            return at_once(False) if frame and opening not in frame.dialects[0].regions else self.enter_region(opening)
         if self.commitment_of(opening) is Commitment.ALONE and not self.is_introduced():
             return at_once(False)
         return self.open_block(opening, "") if isinstance(opening, Wrap) else self.open_block(None, opening)
@@ -406,13 +409,6 @@ class StateMachine:
         indented = bool(self.shown.tail.strip()) and self.line_start and self.shown.tail[-1:] in _INDENT
         answered = self.region is not None or self.answer.delivered > 0 or indented
         return not answered and introduces_call(self.shown.tail)
-
-    def pass_answer(self, opening: Wrap | Header) -> Steps[bool]:
-        """Emit JSON in a message to the user as text; a fence around it is read like any other fence."""
-        if isinstance(opening, Wrap):
-            return False
-        yield from self.pass_json()
-        return True
 
     def enter_region(self, region: Region) -> Steps[bool]:
         """Enter a region. After visible text, a tag opens reasoning only on a line of its own."""
@@ -428,6 +424,9 @@ class StateMachine:
         if self.deferred:
             self.deferred.discard()
         self.separate_messages(region.channel)
+        if region.is_frame:
+            self.buffer.anything_emitted = True  # an empty frame is an empty answer
+            self.after_call = False
         self.buffer.skip_mark(opened := source.text[source.pos - size : source.pos], self.blocks.is_aside(opened))
         self.region, self.thinking = region, region.channel is Channel.REASONING
         self.line_start = True

@@ -23,7 +23,7 @@ from toolglot.dialects.spec import (
     Wrap,
 )
 
-START = "<|start|> assistant"
+START = "<|start|> assistant{again}"
 MESSAGE = "<|channel|>{words}to={recipient} {words}<|message|>"
 CONSTRAINED = "<|channel|>{words}to={recipient} {words}<|constrain|>{words}<|message|>"
 DOUBLED = "<|channel|>{words}to={recipient}<|channel|>{words}<|constrain|>{words}<|message|>"
@@ -134,15 +134,20 @@ DIALECTS = (
                 commitment=Commitment.MARKED,
             ),
             Region(
-                (*open_message(" final{debris}"), "final{debris}{constraint}<|message|>"),
+                (
+                    *open_message("{debris}"),
+                    "final{debris}{constraint}<|message|>",
+                    "commentary{debris}<|message|>",
+                ),
                 ("<|end|>", "<|return|>"),
-                Channel.ANSWER,
+                Channel.MESSAGE,
             ),
-            Region(open_next(" final{debris}"), ("<|end|>", "<|return|>"), Channel.ANSWER, Position.ANYWHERE),
             Region(
-                (*open_message("{debris}"), "commentary{debris}<|message|>"), ("<|end|>", "<|return|>"), Channel.TEXT
+                open_next("{debris}"),
+                ("<|end|>", "<|return|>"),
+                Channel.MESSAGE,
+                Position.ANYWHERE,
             ),
-            Region(open_next("{debris}"), ("<|end|>", "<|return|>"), Channel.TEXT, Position.ANYWHERE),
         ),
         results=("<|start|> functions.",),
         teach=ToolPromptStyle(
@@ -178,7 +183,7 @@ DIALECTS = (
         wrap=(Wrap(("<|open|> tools <|sep|>",), ("<|close|> tools <|sep|>",)),),
         regions=(
             Region(("<|open|> think <|sep|>",), ("<|close|> think <|sep|>",)),
-            Region(("<|open|> response <|sep|>",), ("<|close|> response <|sep|>",), Channel.TEXT),
+            Region(("<|open|> response <|sep|>",), ("<|close|> response <|sep|>",), Channel.MESSAGE),
         ),
         between="",
         teach=ToolPromptStyle(ToolListing.ARRAY, "```json", "```"),
@@ -197,7 +202,7 @@ DIALECTS = (
         ),
         regions=(
             Region(("<|message_model|> <|content_thinking|>",), ("<|end_message|>",)),
-            Region(("<|message_model|> <|content_text|>",), ("<|end_message|>",), Channel.TEXT),
+            Region(("<|message_model|> <|content_text|>",), ("<|end_message|>",), Channel.MESSAGE),
         ),
         models=("inkling*",),
     ),

@@ -140,8 +140,8 @@ DIALECTS = (
         regions=(
             Region(("<|start|>assistant to=self<|message|>",), ("<|eom|>", "<|eot|>")),
             Region(("to=self<|message|>",), ("<|eom|>", "<|eot|>")),
-            Region(("<|start|>assistant to=user<|message|>",), ("<|eom|>", "<|eot|>"), Channel.TEXT),
-            Region(("to=user<|message|>",), ("<|eom|>", "<|eot|>"), Channel.TEXT),
+            Region(("<|start|>assistant to=user<|message|>",), ("<|eom|>", "<|eot|>"), Channel.MESSAGE),
+            Region(("to=user<|message|>",), ("<|eom|>", "<|eot|>"), Channel.MESSAGE),
         ),
         teach=ToolPromptStyle(open="Tool metadata:", close=""),
         returns='<tool_output name="{name}">\n{content}\n</tool_output>',

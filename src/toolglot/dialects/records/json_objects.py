@@ -147,7 +147,7 @@ DIALECTS = (
         wrap=(Wrap(("<|START_ACTION|>",), ("<|END_ACTION|>",)),),
         regions=(
             Region(("<|START_THINKING|>",), ("<|END_THINKING|>",)),
-            Region(("<|START_RESPONSE|>", "<|START_TEXT|>"), ("<|END_RESPONSE|>", "<|END_TEXT|>"), Channel.TEXT),
+            Region(("<|START_RESPONSE|>", "<|START_TEXT|>"), ("<|END_RESPONSE|>", "<|END_TEXT|>"), Channel.MESSAGE),
         ),
         results=("<|START_TOOL_RESULT|>",),
         between=",\n    ",
