@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -70,11 +70,11 @@ class Line:
     def ask(self, asked: Conversation, stream: bool, owner: str = "k") -> Exchange:
         return self.open(self.client.encode_request(asked, stream=stream, wants_usage=True), stream, owner)
 
-    def open(self, body: bytes, stream: bool, owner: str = "k") -> Exchange:
+    def open(self, body: bytes, stream: bool, owner: str = "k", headers: Mapping[str, str] | None = None) -> Exchange:
         path = path_of(self.client.name, stream)
         watch = Telemetry().begin("r", self.client.name)
         context = GatewayContext(self.settings, self.source, self.capabilities)
-        return open_exchange(IncomingRequest(self.client, body, watch, path, key=owner), context)
+        return open_exchange(IncomingRequest(self.client, body, watch, path, key=owner, headers=headers), context)
 
     def answer(self, exchange: Exchange, events: Sequence[Event]) -> list[Event]:
         """What the client reads of an answer."""

@@ -34,11 +34,14 @@ from support.oracle.responses import responses_answer
 from support.oracle.wires import path_of, read_answer, read_request, write_answer, write_request
 from support.rows import in_one_test
 
+from toolglot.core.conversation import Conversation, Message
+from toolglot.core.conversation import Text as Words
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import ExactNumber, decode, encode
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
+from toolglot.wires import all_wires, client_wires
 
 READ = Tool("read_file", "Reads.", '{"type":"object","properties":{"path":{"type":"string"},"n":{"type":"number"}}}')
 HI = Turn("user", (Text("hi"),))
@@ -311,7 +314,7 @@ def test_notes_name_only_what_was_not_carried() -> None:
     exchange = Line("openai_chat", "gemini").open(json.dumps(text).encode(), False)
     assert json.loads(exchange.upstream_body)["generationConfig"] == {"maxOutputTokens": 9}
     assert exchange.recorder.notes == ["not carried to another wire: logit_bias"]
-    text = {"contents": [{"parts": [{"text": "hi"}]}], "generationConfig": {"thinkingConfig": {"thinkingBudget": 5}}}
+    text = {"contents": [{"parts": [{"text": "hi"}]}], "generationConfig": {"thinkingConfig": {"thinkingBudget": -1}}}
     exchange = Line("gemini", "openai_chat").open(json.dumps(text).encode(), False)
     assert exchange.recorder.notes == ["not carried to another wire: generationConfig.thinkingConfig.thinkingBudget"]
     text = {"model": "m", "input": "hi", "reasoning": {"effort": "low", "summary": "auto"}}
@@ -401,3 +404,44 @@ def test_random_answers_are_the_same_in_any_pieces(wire: str) -> None:
         got = read_answer(wire, write_answer(wire, given, stream, rng.choice([1, 5])), stream)
         parts = [replace(part, id="call_1") if isinstance(part, Call) else part for part in got.parts]
         assert (tuple(parts), got.finish, got.usage) == (given.parts, given.finish, given.usage)
+
+
+@pytest.mark.parametrize(
+    ("client", "asked", "efforts"),
+    [
+        ("anthropic_messages", {"thinking": {"type": "enabled", "budget_tokens": 1024}}, ("low", "LOW", 1024)),
+        ("anthropic_messages", {"thinking": {"type": "enabled", "budget_tokens": 10_000}}, ("medium", "MEDIUM", 8192)),
+        ("anthropic_messages", {"thinking": {"type": "enabled", "budget_tokens": 31_999}}, ("high", "HIGH", 24576)),
+        ("anthropic_messages", {"thinking": {"type": "disabled"}}, ("none", "MINIMAL", 128)),
+        ("gemini", {"generationConfig": {"thinkingConfig": {"thinkingBudget": 100}}}, ("minimal", None, None)),
+        ("gemini", {"generationConfig": {"thinkingConfig": {"thinking_budget": 0}}}, ("none", None, None)),
+        ("gemini", {"generationConfig": {"thinkingConfig": {"thinkingBudget": -1}}}, (None, None, None)),
+        ("openai_chat", {"reasoning_effort": "xhigh"}, ("xhigh", "HIGH", 24576)),
+        ("ollama", {"think": False}, ("none", "MINIMAL", 128)),
+    ],
+)
+def test_budgets_of_reasoning_are_efforts(client: str, asked: dict[str, Any], efforts: tuple[Any, Any, Any]) -> None:
+    message = {"role": "user", "content": "hi", "parts": [{"text": "hi"}]}
+    wire = client_wires()[client]
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": [message], "contents": [message], **asked}).encode()
+    sampling = wire.decode_request(body, {"model": "m"}).conversation.sampling
+    conversation = Conversation("m", (Message("user", (Words("hi"),)),), sampling=sampling)
+
+    def encode(upstream: str, model: str) -> Any:
+        named = Conversation(model, conversation.messages, sampling=sampling)
+        return json.loads(all_wires()[upstream].encode_request(named, stream=False, wants_usage=False))
+
+    effort, level, budget = efforts
+    assert encode("openai_chat", "m").get("reasoning_effort") == effort
+    if level is not None:
+        assert encode("gemini", "gemini-3-pro")["generationConfig"]["thinkingConfig"] == {"thinkingLevel": level}
+        assert encode("gemini", "gemini-2.5-pro")["generationConfig"]["thinkingConfig"] == {"thinkingBudget": budget}
+
+
+def test_reasoning_and_sampling_of_one_wire_are_left_as_they_are() -> None:
+    asked = {"thinking": {"type": "enabled", "budget_tokens": 9000}, "temperature": 1, "top_p": 0.5, "top_k": 3}
+    content = [{"type": "text", "text": "hi"}]
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": content}], **asked})
+    wire = all_wires()["anthropic_messages"]
+    again = wire.encode_request(wire.decode_request(body.encode(), {}).conversation, stream=False, wants_usage=False)
+    assert json.loads(again) == json.loads(body)

@@ -51,6 +51,7 @@ from toolglot.prompting.conversation import PromptedConversation
 from toolglot.reading.plugins import list_call_marks
 from toolglot.reading.reader import Reader
 from toolglot.wires import all_wires
+from toolglot.wires.json_fields import adapt_body
 from toolglot.wires.protocol import ClientRequest, Wire
 from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_not_carried
 
@@ -158,6 +159,13 @@ class Exchange(Struct, eq=False):
         """Whether a call is not made if the model writes it as text, because it has native tools."""
         is_strict = self.settings.reading.leaked_calls == FEEDBACK and self.xml_session is None
         return is_strict and self.route.tool_mode is NATIVE
+
+    @property
+    def forwarded_headers(self) -> dict[str, str]:
+        """The client's headers for an upstream of the same wire, but for those that the settings give."""
+        given, names = self.conversation_state.headers or {}, self.wire.forwarded_headers if self.same_wire else ()
+        own = {name.lower() for name in self.route.upstream.own_headers}
+        return {name: given[name] for name in names if name in given and name not in own}
 
     def new_call_id(self) -> str:
         return f"call_{self.source.token()}"
@@ -365,7 +373,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         may_use_text=_may_use_text(route, experiment),
     )
     _record_route(exchange)
-    conversation = _adapt_conversation(exchange, conversation, body)
+    conversation, body = _drop_refused(exchange, _adapt_conversation(exchange, conversation, body), body)
     exchange.upstream_body = request_encoding.encode(exchange, conversation, body)
     if lookup is not None and lookup.missing:
         return ValuesNeeded.VALUES_NEEDED
@@ -461,6 +469,23 @@ def _cross_wires(exchange: Exchange, conversation: Conversation) -> Conversation
     if left := list_not_carried(conversation, exchange.client_request.modelled, carried):
         exchange.recorder.notes.append(f"not carried to another wire: {', '.join(left)}")
     return replace(conversation, messages=drop_empty_texts(conversation.messages), extra={})
+
+
+def _drop_refused(exchange: Exchange, conversation: Conversation, body: bytes) -> tuple[Conversation, bytes]:
+    """Remove the sampling parameters that the upstream refuses in the version of its wire that it is asked for."""
+    wire, sampling = exchange.upstream_wire, conversation.sampling
+    if wire.list_refused is None:
+        return conversation, body
+    own = {name.lower(): value for name, value in exchange.route.upstream.own_headers.items()}
+    refused = [
+        name for name in wire.list_refused(exchange.forwarded_headers | own) if getattr(sampling, name) is not None
+    ]
+    if not refused:
+        return conversation, body
+    exchange.recorder.notes.append(f"not sent, because this version of the upstream refuses it: {', '.join(refused)}")
+    extra = {name: value for name, value in conversation.extra.items() if name not in refused}
+    conversation = replace(conversation, sampling=replace(sampling, **dict.fromkeys(refused)), extra=extra)
+    return conversation, adapt_body(body, "", refused) if exchange.same_wire else body
 
 
 def _find_quotations(exchange: Exchange, conversation: Conversation) -> Quotations:

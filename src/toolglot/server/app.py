@@ -352,9 +352,7 @@ class Gateway:
             return response
         upstream = exchange.route.upstream
         headers = self.upstream_headers(upstream, request.key, request.id)
-        forwarded = exchange.wire.forwarded_headers
-        if forwarded and exchange.same_wire:
-            headers = {name: request.headers[name] for name in forwarded if name in request.headers} | headers
+        headers |= exchange.forwarded_headers
         if exchange.recorder.trace_headers is not None:
             headers |= exchange.recorder.trace_headers
         if exchange.recorder.body is not None:

@@ -6,7 +6,7 @@ package of ``wires/`` is one wire and exports one ``WIRE = Wire(...)``; no other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NoReturn, Protocol
 
@@ -303,6 +303,7 @@ class Wire(Struct, frozen=True, kw_only=True):
     ``extra_endpoints``: further endpoints for clients. ``base_path``: path of an upstream whose URL has none.
     ``own_prefix``: prefix under which errors are encoded in this wire. ``tool_name_pattern``: regular expression for
     allowed tool names. ``forwarded_headers``: client headers for an upstream of the same wire.
+    ``list_refused(headers)``: the sampling parameters that an upstream refuses in the version that the headers ask for.
     ``models_sign_reasoning``: its models sign their reasoning. ``client_returns_signatures``: its clients send back
     reasoning and signatures of any wire. ``reasoning_fields``: names of the field for earlier reasoning, if servers do
     not agree on one. ``success_reasons``: finish reasons of a complete response. ``sends_whole_calls``: a call is sent
@@ -341,6 +342,7 @@ class Wire(Struct, frozen=True, kw_only=True):
     own_prefix: str = ""
     tool_name_pattern: str | None = None
     forwarded_headers: tuple[str, ...] = ()
+    list_refused: Callable[[Mapping[str, str]], Collection[str]] | None = None
     models_sign_reasoning: bool = False
     client_returns_signatures: bool = False
     reasoning_fields: tuple[str, ...] = ()

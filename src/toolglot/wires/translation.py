@@ -76,6 +76,13 @@ CACHED = (
 )
 """Paths of the count of cached input tokens in the usage objects of the wires."""
 
+CACHE_WRITTEN = (
+    ("prompt_tokens_details", "cache_write_tokens"),
+    ("input_tokens_details", "cache_write_tokens"),
+    ("cache_creation_input_tokens",),
+)
+"""Paths of the count of input tokens that were written to the cache."""
+
 REASONED = (
     ("completion_tokens_details", "reasoning_tokens"),
     ("output_tokens_details", "reasoning_tokens"),
@@ -101,6 +108,22 @@ def read_effort(value: object) -> str:
     """Return a known reasoning effort, or an empty string."""
     known = value.lower() if isinstance(value, str) else ""
     return known if known in EFFORTS else ""
+
+
+BUDGETS: Mapping[str, int] = {"none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24576}
+"""The reasoning tokens of an effort, for wires and models that take a budget in its place."""
+
+
+def read_budget(budget: object) -> str:
+    """Return the highest effort that a budget of reasoning tokens suffices for; "" if the model decides (-1)."""
+    if not isinstance(budget, int | float) or isinstance(budget, bool) or budget < 0:
+        return ""
+    return [effort for effort, tokens in BUDGETS.items() if tokens <= budget or (effort == "minimal" and budget)][-1]
+
+
+def write_budget(effort: str) -> int:
+    """Return the reasoning tokens of an effort."""
+    return BUDGETS.get(effort, BUDGETS["high"])
 
 
 def write_effort(effort: str, words: tuple[str, ...]) -> str:

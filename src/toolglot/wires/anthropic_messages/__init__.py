@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from toolglot.wires.anthropic_messages.errors import decode_error, encode_error
 from toolglot.wires.anthropic_messages.ids import FORMAT, NAME, OLD_FORMAT, REFERENCES, find_refusal
@@ -18,7 +19,9 @@ from toolglot.wires.anthropic_messages.response_encoder import STOP, StreamEncod
 from toolglot.wires.protocol import ExtraEndpoint, StreamPatterns, Wire
 
 ROUTES = ("/v1/messages", "/messages")
-VERSION = "2023-06-01"
+VERSION_HEADER, VERSION = "anthropic-version", "2023-06-01"
+WITHOUT_SAMPLING = "2026-10-21"
+"""The first version that refuses the sampling parameters."""
 
 _CONTENT = re.compile(rb'"content_block_start"|"text_delta"')
 
@@ -32,7 +35,12 @@ def locate(model: str, *, stream: bool) -> str:
 
 
 def authorize(key: str) -> dict[str, str]:
-    return {"x-api-key": key, "anthropic-version": VERSION}
+    return {"x-api-key": key, VERSION_HEADER: VERSION}
+
+
+def list_refused(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """The sampling parameters that an upstream refuses; versions are dates."""
+    return ("temperature", "top_p", "top_k") if headers.get(VERSION_HEADER, VERSION) >= WITHOUT_SAMPLING else ()
 
 
 WIRE = Wire(
@@ -45,7 +53,8 @@ WIRE = Wire(
     ),
     extra_endpoints=tuple(ExtraEndpoint("POST", f"{route}/count_tokens", answer_count) for route in ROUTES),
     references=REFERENCES,
-    forwarded_headers=("anthropic-version", "anthropic-beta"),
+    forwarded_headers=(VERSION_HEADER, "anthropic-beta"),
+    list_refused=list_refused,
     models_sign_reasoning=True,
     client_returns_signatures=True,
     tool_name_pattern=r"[a-zA-Z0-9_-]{1,128}",

@@ -17,6 +17,8 @@ from toolglot.wires.id_references import ReferenceFields
 NAME = "anthropic_messages"
 EFFORT = ("output_config", "effort")
 """Path of the field for the reasoning effort."""
+THINKING = "thinking"
+"""The field that switches reasoning on or off, with a budget of tokens."""
 FORMAT, OLD_FORMAT = ("output_config", "format"), "output_format"
 """Path of the field for the output format, and its older place."""
 EFFORT_VALUES = ("low", "medium", "high", "max")

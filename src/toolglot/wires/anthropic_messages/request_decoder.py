@@ -37,7 +37,7 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.errors import RequestError, ToolResultsError
 from toolglot.core.json_numbers import encode
-from toolglot.wires.anthropic_messages.ids import EFFORT, FORMAT, NAME, OLD_FORMAT, REDACTED, read_signature
+from toolglot.wires.anthropic_messages.ids import EFFORT, FORMAT, NAME, OLD_FORMAT, REDACTED, THINKING, read_signature
 from toolglot.wires.anthropic_messages.text_editor import TYPE_PREFIX, define_text_editor
 from toolglot.wires.json_fields import (
     NO_TOOLS,
@@ -52,7 +52,7 @@ from toolglot.wires.json_fields import (
     write_arguments,
 )
 from toolglot.wires.protocol import ClientRequest
-from toolglot.wires.translation import read_effort, table_at
+from toolglot.wires.translation import read_budget, read_effort, table_at
 
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 MODELLED = frozenset(("model", "messages", "system", "tools", "tool_choice", "stream", "max_tokens")) | {
@@ -61,6 +61,8 @@ MODELLED = frozenset(("model", "messages", "system", "tools", "tool_choice", "st
     "top_k",
     "stop_sequences",
 }
+BESIDE = MODELLED - {"top_p"}
+"""What is modelled beside a temperature: upstreams take only one of both, unless the client knows better."""
 MODES: Mapping[str, ToolChoice] = {"auto": ToolChoice(), "any": ToolChoice("required"), "none": ToolChoice("none")}
 CHARACTERS_PER_TOKEN = 4
 
@@ -77,17 +79,18 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
             for decoded in _decode_message(message, f"messages[{at}]")
         ),
     ]
-    choice = fields.get("tool_choice")
+    choice, alone = fields.get("tool_choice"), fields.get("temperature") is None
     conversation = Conversation(
         model=text_at(fields, "model"),
         messages=tuple(messages),
         tools=tools,
         choice=check_choice(_decode_choice(choice), tools),
         sampling=_decode_sampling(fields, choice),
-        extra={key: value for key, value in fields.items() if key not in MODELLED},
+        extra={key: value for key, value in fields.items() if key not in (MODELLED if alone else BESIDE)},
     )
     ids = frozenset([call.id for message in messages if message.role == "assistant" for call in message.calls])
-    modelled = [".".join(EFFORT)] if conversation.sampling.effort else []
+    efforts = (".".join(EFFORT), f"{THINKING}.type", f"{THINKING}.budget_tokens")
+    modelled = ["top_p", *(efforts if conversation.sampling.effort else ())]
     if conversation.sampling.json_schema:
         modelled += [".".join(FORMAT), OLD_FORMAT]
     return ClientRequest(
@@ -274,9 +277,14 @@ def _decode_sampling(fields: Mapping[str, Any], choice: object) -> Sampling:
         top_k=whole_at(fields, "top_k"),
         stop=texts_at(fields, "stop_sequences"),
         parallel_calls=not alone if isinstance(alone, bool) else None,
-        effort=read_effort(table_at(fields, EFFORT[0]).get(EFFORT[1])),
+        effort=read_effort(table_at(fields, EFFORT[0]).get(EFFORT[1])) or _read_thinking(table_at(fields, THINKING)),
         json_schema=JsonSchema(schema) if isinstance(schema, dict) else None,
     )
+
+
+def _read_thinking(thinking: Mapping[str, Any]) -> str:
+    """The effort that an older field means: reasoning is off, or has a budget."""
+    return "none" if thinking.get("type") == "disabled" else read_budget(thinking.get("budget_tokens"))
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------

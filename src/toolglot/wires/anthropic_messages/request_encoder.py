@@ -24,7 +24,16 @@ from toolglot.core.conversation import (
     ToolResult,
 )
 from toolglot.core.json_numbers import encode
-from toolglot.wires.anthropic_messages.ids import EFFORT, EFFORT_VALUES, FORMAT, NAME, OLD_FORMAT, REDACTED, Ids
+from toolglot.wires.anthropic_messages.ids import (
+    EFFORT,
+    EFFORT_VALUES,
+    FORMAT,
+    NAME,
+    OLD_FORMAT,
+    REDACTED,
+    THINKING,
+    Ids,
+)
 from toolglot.wires.anthropic_messages.output_schema import adapt_schema
 from toolglot.wires.json_fields import adapt_body, read_arguments
 from toolglot.wires.translation import UNANSWERED, table_at, write_effort
@@ -232,7 +241,7 @@ def _encode_config(conversation: Conversation) -> dict[str, Any] | None:
     is nothing to add to the client's own."""
     sampling, extra = conversation.sampling, conversation.extra
     added: dict[str, Any] = {}
-    if sampling.effort not in ("", "none") and EFFORT[0] not in extra:
+    if sampling.effort not in ("", "none") and extra.keys().isdisjoint((EFFORT[0], THINKING)):
         added[EFFORT[1]] = write_effort(sampling.effort, EFFORT_VALUES)
     own = table_at(extra, FORMAT[0])
     if sampling.json_schema is not None and FORMAT[1] not in own and OLD_FORMAT not in extra:

@@ -14,8 +14,8 @@ from typing import Any
 from toolglot.wires.translation import unwrap_signature, wrap_signature
 
 NAME = "gemini"
-THINKING, EFFORT = "thinkingConfig", "thinkingLevel"
-"""Path of the field for the reasoning effort."""
+THINKING, EFFORT, BUDGET = "thinkingConfig", "thinkingLevel", "thinkingBudget"
+"""Path of the field for the reasoning effort, and its sibling for a number of tokens."""
 EFFORT_VALUES = ("minimal", "low", "medium", "high")
 MIME_TYPE, JSON_SCHEMA, OWN_SCHEMA = "responseMimeType", "responseJsonSchema", "responseSchema"
 """The settings for the output format."""

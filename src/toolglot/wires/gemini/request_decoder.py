@@ -37,6 +37,7 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.errors import RequestError
 from toolglot.wires.gemini.field_names import (
+    BUDGET,
     EFFORT,
     FORMAT_PATHS,
     JSON_SCHEMA,
@@ -65,7 +66,7 @@ from toolglot.wires.json_fields import (
     write_arguments,
 )
 from toolglot.wires.protocol import ClientRequest
-from toolglot.wires.translation import read_effort
+from toolglot.wires.translation import read_budget, read_effort
 
 STREAMING = "streamGenerateContent"
 INCLUDED = "includeThoughts"
@@ -119,7 +120,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
 
 def _list_modelled(settings: Mapping[str, Any], sampling: Sampling) -> frozenset[str]:
     """The settings inside objects that reach other wires; of the output formats those that are JSON, and plain text."""
-    keys = [EFFORT, INCLUDED] if sampling.effort else [INCLUDED]
+    keys = [EFFORT, BUDGET, INCLUDED] if sampling.effort else [INCLUDED]
     modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in keys])
     is_read = sampling.json_object or sampling.json_schema or pick_text(settings, MIME_TYPE) == "text/plain"
     return modelled.union(FORMAT_PATHS) if is_read else modelled
@@ -305,7 +306,7 @@ def _decode_sampling(settings: Mapping[str, Any]) -> Sampling:
         top_k=whole_at(settings, "topK", where),
         seed=whole_at(settings, "seed", where),
         stop=texts_at(settings, "stopSequences", where),
-        effort=read_effort(pick_text(thinking, EFFORT)),
+        effort=read_effort(pick_text(thinking, EFFORT)) or read_budget(pick(thinking, BUDGET)),
         **_decode_format(settings),
     )
 

@@ -29,6 +29,7 @@ from toolglot.core.conversation import (
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.gemini.field_names import (
+    BUDGET,
     EFFORT,
     EFFORT_VALUES,
     JSON_SCHEMA,
@@ -41,7 +42,7 @@ from toolglot.wires.gemini.field_names import (
     unify,
 )
 from toolglot.wires.json_fields import parse_body, read_arguments
-from toolglot.wires.translation import offers_calls, write_effort
+from toolglot.wires.translation import offers_calls, write_budget, write_effort
 
 SAMPLING_FIELDS = {
     "maxOutputTokens": "max_tokens",
@@ -72,6 +73,10 @@ CARRIES = {
 CALLS_AND_FORMAT = re.compile(r"gemini-(?:[3-9]|\d\d)")
 """Models that take tools and a format in one request."""
 
+WITH_BUDGET = re.compile(r"gemini-2\.")
+"""Models that take a budget of reasoning tokens and no level."""
+LEAST_BUDGET = 128
+
 MODES = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 
 
@@ -90,12 +95,19 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     if sampling.stop:
         settings["stopSequences"] = list(sampling.stop)
     if sampling.effort and THINKING not in settings:
-        settings[THINKING] = {EFFORT: write_effort(sampling.effort, EFFORT_VALUES).upper()}
+        settings[THINKING] = _encode_effort(sampling.effort, conversation.model)
     if (sampling.json_object or sampling.json_schema) and not {MIME_TYPE, JSON_SCHEMA, OWN_SCHEMA} & settings.keys():
         settings |= _encode_format(sampling)
     if settings:
         request["generationConfig"] = settings
     return encode(request)
+
+
+def _encode_effort(effort: str, model: str) -> dict[str, Any]:
+    """The effort, as a budget for models that refuse levels; some of these cannot reason not at all."""
+    if not WITH_BUDGET.search(model):
+        return {EFFORT: write_effort(effort, EFFORT_VALUES).upper()}
+    return {BUDGET: max(write_budget(effort), LEAST_BUDGET if "pro" in model else 0)}
 
 
 def _encode_format(sampling: Sampling) -> dict[str, Any]:

@@ -69,7 +69,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
         raise RequestError("options must be an object.", "options")
     sampling, rest = _decode_options(options)
     wanted = fields.get(FORMAT)
-    sampling = replace(sampling, effort=read_effort(fields.get(EFFORT)), **_decode_format(wanted))
+    effort = "none" if fields.get(EFFORT) is False else read_effort(fields.get(EFFORT))
+    sampling = replace(sampling, effort=effort, **_decode_format(wanted))
     conversation = Conversation(
         model=text_at(fields, "model"),
         messages=_decode_messages(check_messages(fields)),

@@ -36,7 +36,7 @@ from toolglot.wires.openai_responses.request_decoder import NAME
 from toolglot.wires.openai_responses.stream_position import StreamMark
 from toolglot.wires.openai_responses.tools import INPUT
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
-from toolglot.wires.translation import CACHED, REASONED, find_count, wrap_signature
+from toolglot.wires.translation import CACHE_WRITTEN, CACHED, REASONED, find_count, wrap_signature
 
 Step: TypeAlias = tuple[str, dict[str, Any]]
 CUT = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -371,9 +371,10 @@ def encode_error_step(failure: Failed) -> Step:
 
 def encode_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
+    details = {"cached_tokens": CACHED, "cache_write_tokens": CACHE_WRITTEN}
     return {
         "input_tokens": usage.input_tokens,
-        "input_tokens_details": {"cached_tokens": find_count(usage.reported, CACHED)},
+        "input_tokens_details": {name: find_count(usage.reported, paths) for name, paths in details.items()},
         "output_tokens": usage.output_tokens,
         "output_tokens_details": {"reasoning_tokens": find_count(usage.reported, REASONED)},
         "total_tokens": usage.total_tokens or usage.input_tokens + usage.output_tokens,

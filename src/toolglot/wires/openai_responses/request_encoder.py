@@ -100,14 +100,17 @@ def _request_signatures(model: str) -> dict[str, Any]:
 
 
 def _encode_message(message: Message) -> Iterator[dict[str, Any]]:
-    """The items of a message: adjacent texts and images share an item, other parts have one each."""
+    """The items of a message: adjacent texts and images share an item, other parts have one each. So do texts of the
+    assistant: as parts of an item they would need ids, which other wires do not know."""
     for kind, parts in groupby(message.parts, key=lambda part: _ITEMS.get(type(part))):
         if kind is not None:
             yield from (item for part in parts if (item := kind(part)) is not None)
+        elif message.role == "assistant":
+            for part in parts:
+                content = part.text if isinstance(part, Text) else [_encode_part(part)]
+                yield {"type": "message", "role": "assistant", "content": content}
         else:
-            encoded = "output_text" if message.role == "assistant" else "input_text"
-            content = [_encode_part(part, encoded) for part in parts]
-            yield {"type": "message", "role": message.role, "content": content}
+            yield {"type": "message", "role": message.role, "content": list(map(_encode_part, parts))}
     if not message.parts:
         yield {"type": "message", "role": message.role, "content": []}
 
@@ -131,7 +134,7 @@ def _encode_result(result: ToolResult) -> dict[str, Any]:
     if all(isinstance(part, Text) for part in content) and len(content) < 2:
         output = "".join(part.text for part in content if isinstance(part, Text))
     else:
-        output = [_encode_part(part, "input_text") for part in content]
+        output = list(map(_encode_part, content))
     return {"type": "function_call_output", "call_id": result.call_id, "output": output}
 
 
@@ -142,9 +145,9 @@ _ITEMS: Mapping[type, Callable[[Any], dict[str, Any] | None]] = {
 }
 
 
-def _encode_part(part: Part, encoded: str) -> dict[str, Any]:
+def _encode_part(part: Part) -> dict[str, Any]:
     if isinstance(part, Text):
-        return {"type": encoded, "text": part.text}
+        return {"type": "input_text", "text": part.text}
     if isinstance(part, Image):
         return {"type": "input_image", "image_url": image_url(part), "detail": part.detail or "auto"}
     if isinstance(part, ProviderPart) and part.wire == NAME:
