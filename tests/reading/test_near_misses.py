@@ -29,7 +29,6 @@ MISSES = {
     "bare JSON with a wrong key": '{"name": "read_file", "arguments": {"pth": "a"}}',
     "name-keyed JSON with a wrong key": '{"read_file": {"pth": 3}}',
     "an action with a wrong key": 'Action: read_file\nAction Input: {"pth": 3}',
-    "an element that holds text": "<read_file>\na.txt\n</read_file>",
     "an element that is never closed": "Now:\n<read_file><pth>a</pth>",
     "an element with text between": "<read_file><pth>a</pth> and </read_file>",
     "a Python call with a wrong keyword": 'read_file(pth="a")',

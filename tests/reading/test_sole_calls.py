@@ -131,7 +131,7 @@ TEXTS = [
     "count(step=1) == 3",
     "count(step=1) -> int",
     "count(step=1) # once",
-    "count(step=1)\n\nThis counts.",
+    "count(step=1)\n\n- and so on",
     "count(step=1)\nand so on",
     "count(step=1), and so on",
     "> count(step=1)",

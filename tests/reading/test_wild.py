@@ -1,4 +1,5 @@
-"""Answers as models really write them, damage included (``data/wild.jsonl``), and what two small models wrote.
+"""Answers as models really write them, damage included (``data/wild.jsonl``), forms of calls that no dialect teaches
+(``data/forms.jsonl``), and what two small models wrote.
 
 Each row has the reading of a careful person. Its conventions:
 
@@ -27,7 +28,7 @@ def load_rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (DATA / name).read_text("utf-8").splitlines()]
 
 
-ROWS = load_rows("wild.jsonl")
+ROWS = [*load_rows("wild.jsonl"), *load_rows("forms.jsonl")]
 LOCAL = load_rows("local-models.jsonl")
 each_row = in_one_test("row", ROWS, ids=[row["id"] for row in ROWS])
 

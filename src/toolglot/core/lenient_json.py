@@ -354,24 +354,23 @@ def python_unescape(text: str) -> str:
 _CALL = re.compile(r"\s*([\w.]{1,128})\s?(?=\()")
 
 
-def parse_call(text: str) -> tuple[str, Parsed] | None:
-    """Parse a Python call with keyword arguments.
+def parse_calls(text: str) -> list[tuple[str, Parsed]]:
+    """Parse Python calls with keyword arguments, separated by commas or semicolons.
 
-    Parameters: ``text`` is the whole call.
-    Returns: the name and the arguments; None if the text is anything else.
+    Parameters: ``text`` is the calls and nothing else.
+    Returns: the name and the arguments of each; nothing if the text is anything else.
     """
-    found = _CALL.match(text)
-    if found is None:
-        return None
     loose = _LenientParser(text, PYTHON)
-    loose.pos = found.end()
-    try:
-        value = loose.members(0, ")")
-    except NotJsonError:
-        return None
-    if loose.skip_blanks():
-        return None
-    return found[1], Parsed(value)
+    calls: list[tuple[str, Parsed]] = []
+    while (found := _CALL.match(text, loose.pos)) is not None:
+        loose.pos = found.end()
+        try:
+            calls.append((found[1], Parsed(loose.members(0, ")"))))
+        except NotJsonError:
+            return []
+        if loose.skip_blanks() in (",", ";"):
+            loose.pos += 1
+    return [] if loose.skip_blanks() else calls
 
 
 PYTHON = Literals(

@@ -84,6 +84,8 @@ class CallBlock(Struct, eq=False):
     """Whether neither text nor a call precedes it."""
     alone: bool = False
     """It counts only if the answer contains nothing else."""
+    is_handed_over: bool = False
+    """Text may follow it although it is ``alone``."""
     is_doubtful: bool = False
     """It counts only if nothing follows: what precedes it may show a call."""
     held: bool = False
@@ -216,6 +218,11 @@ class CallBlock(Struct, eq=False):
         """Drop the calls, which refer back to their block: without that cycle both are freed at once."""
         self.clear()
         self.last_call = None
+
+    @property
+    def is_python(self) -> bool:
+        """Whether its calls are in Python syntax."""
+        return "{name}{before_parenthesis}" in self.headers
 
     @property
     def is_complete(self) -> bool:

@@ -37,7 +37,6 @@ from toolglot.core.conversation import (
     ToolResult,
     Tools,
 )
-from toolglot.core.schema.toolset import compile_tool
 from toolglot.core.tool_names import assign_names
 from toolglot.prompting.call_writer import cache_calls, can_name, resolve_dialect, write_call, write_calls
 from toolglot.prompting.mark_escaping import MarkEscaper, choose_break_character, get_mark_escaper
@@ -134,9 +133,8 @@ class _PreparedPrompt(Struct, frozen=True, kw_only=True):
 def _prepare(
     tools: tuple[Tool, ...], past: tuple[str, ...], dialect: str, choice: ToolChoice, parallel: bool
 ) -> _PreparedPrompt:
-    usable, notes = _select_usable(tools)
-    prompt_names = assign_names([tool.name for tool in usable], partial(can_name, dialect), past)
-    known = Tools(replace(tool, name=prompt_names[tool.name]) for tool in usable)
+    prompt_names = assign_names([tool.name for tool in tools], partial(can_name, dialect), past)
+    known = Tools(replace(tool, name=prompt_names[tool.name]) for tool in tools)
     choice = replace(choice, only=tuple(prompt_names.get(name, name) for name in choice.only))
     return _PreparedPrompt(
         dialect=dialect,
@@ -146,7 +144,7 @@ def _prepare(
         names={in_prompt: own for own, in_prompt in prompt_names.items() if in_prompt != own},
         escaper=get_mark_escaper(dialect, tuple(sorted(tool.name for tool in known))),
         section=tool_prompt(known, dialect, choice=choice, parallel=parallel),
-        notes=(*notes, *_note_missing_choices(choice, known)),
+        notes=tuple(_note_missing_choices(choice, known)),
     )
 
 
@@ -177,19 +175,6 @@ def write_result(dialect: str, name: str, content: str, error: bool = False) -> 
 def _split_template(template: str) -> tuple[str, ...]:
     """Split a result template into literal text and slot names, alternately."""
     return tuple(_SLOT.split(template))
-
-
-def _select_usable(tools: Sequence[Tool]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
-    """The tools whose schema compiles, and a note for each of the others."""
-    usable: list[Tool] = []
-    notes: list[str] = []
-    for number, tool in enumerate(tools):
-        problem = compile_tool(tool)[1]
-        if problem:
-            notes.append(f"tool #{number} skipped: {problem}")
-        else:
-            usable.append(tool)
-    return tuple(usable), tuple(notes)
 
 
 def _all_texts(conversation: Conversation) -> Iterator[str]:

@@ -156,7 +156,7 @@ class _Rejection:
         self.near = find_near_names(self.written, box.names) if is_callable and found is None else ()
         name = found.name if found else next(iter(self.near), "")
         self.tool = next((tool for tool in tools if tool.name == name), None)
-        self.compiled = compile_tool(self.tool)[0] if self.tool is not None else CompiledTool(name)
+        self.compiled = compile_tool(self.tool) if self.tool is not None else CompiledTool(name)
         self.salvage, self.corrected = Salvage(), CorrectedCall()
         if self.tool is not None:
             self._correct(self.tool)

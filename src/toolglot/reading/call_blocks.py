@@ -39,6 +39,8 @@ _COMMENT = Mark("{one_comment}", named=False)
 _FENCE_END = ("```",)
 _LINE_END = Mark("{before_break}", named=False)
 _SENTENCE = Mark("{before_sentence}", named=False)
+_THINKING_END = Mark("</think>", named=False)
+_NEXT_LIST = Mark("] , [", "] ; [", named=False)
 _MAX_NOISE = 8
 
 MAX_RESCAN = 4096
@@ -292,7 +294,7 @@ class CallBlockReader(Struct, eq=False):
     def _ends_line(self, block: CallBlock, also: Mark | None = None) -> Steps[bool]:
         """Whether the line ends here, as it must for a whole; ``also`` may follow a block that begins the answer."""
         if (yield from self.source.look(_LINE_END)) is not None:
-            return True
+            return not (yield from self._was_considered())
         for behind in (self.dialects.leftovers, self.dialects.results):
             if (yield from self.source.choose(behind)) is not None:
                 return True
@@ -300,6 +302,14 @@ class CallBlockReader(Struct, eq=False):
             return True
         block.clear()
         return False
+
+    def _was_considered(self) -> Steps[bool]:
+        """Whether thinking that began in the prompt ends on the next line, and an answer follows."""
+        gap = yield from self.source.find_nonblank()
+        if (found := (yield from self.source.look(_THINKING_END, gap))) is None:
+            return False
+        gap = yield from self.source.find_nonblank(found.end() - self.source.pos)
+        return self.source.pos + gap < len(self.source.text)
 
     def _skip_noise(self, calls: int, alone: bool) -> Steps[bool]:
         """Skip a wrapper inside the wrapper, or a fence around the body."""
@@ -330,8 +340,11 @@ class CallBlockReader(Struct, eq=False):
         return len(known) - 1
 
     def _is_closed(self, wrap: Wrap) -> Steps[bool]:
-        """Whether the closing mark is here, a part of it at the end of the text, or the opener in its place."""
+        """Whether the closing mark is here, a part of it at the end of the text, or the opener in its place. Between
+        two lists it is a separator, which is skipped."""
         source = self.source
+        if wrap.commitment is Commitment.WHOLE and (yield from source.match(_NEXT_LIST)) is not None:
+            return False
         if wrap.close and (yield from source.match(mark(wrap.close))) is not None:
             return True
         if source.final and wrap.close and mark(wrap.close).begins(source.text, source.pos):

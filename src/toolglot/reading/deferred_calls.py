@@ -4,7 +4,8 @@ Strategy. Four kinds are deferred. A call inside reasoning: if the answer ends t
 channel; if the reasoning goes on, or an answer or another call follows, it was only considered. Bare JSON after prose:
 at the end of an answer it is a call, in the middle of the text it is an example. A call that occurs earlier in the
 conversation: it is a quotation, unless the answer is nothing but this call. A quotation inside reasoning is never the
-action. A doubtful call (``example_detection``): behind it a model that means it stops.
+action. A doubtful call (``example_detection``): behind it a model that means it stops. A Python call is deferred too,
+but a sentence may follow it if nothing precedes it, or a line that hands it over.
 """
 
 from __future__ import annotations
@@ -72,6 +73,18 @@ class DeferredCalls(Struct, eq=False):
             self.buffer.skip_mark(mark)
         self.buffer.reasoning_as_text = False
         self.closed = bool(self.blocks)
+
+    def end_before(self, text: str) -> None:
+        """Decide because text follows: calls count if they were handed over and are no part of its paragraph."""
+        first, behind = self.blocks[0], ""
+        for item in self.items:
+            behind = behind + item if isinstance(item, str) else ""
+        apart = "<" not in behind and behind.count("\n") > (first.is_first and not first.wrap_open)
+        apart = apart and text[0].isalpha() and not text[0].islower()
+        if apart and all(block.is_handed_over and block.is_complete for block in self.blocks):
+            self.accept()
+        else:
+            self.discard()
 
     def discard(self) -> None:
         """Emit the deferred blocks as text, because something follows them."""

@@ -297,6 +297,26 @@ def introduces_call(text: str) -> bool:
     return _ENDS_IN_COLON.search(written) is not None or _ACTS.match(_fold(written)) is not None
 
 
+_HANDS_OVER = re.compile(
+    r"\W*(?:(?:sure|ok|okay|certainly|of course|alright|great|yes|so|now|first)\b\W*)?(?:here you go|here it is"
+    r"|here(?: is|['’]s| are) the (?:\w+ ){0,2}(?:calls?|answer|solution)(?: (?:to|for|you need)\b.*)?"
+    r"|the (?:\w+ ){0,2}calls? (?:to|for) .* (?:is|are)"
+    r"|(?:let me|let['’]s|i(?:['’]ll| will)) (?:now |first |just )?(?:check|look|get|fetch|find|search|run|call|use"
+    r"|query|calculate|compute|retrieve|do|start)\b(?!.*\b(?:this|these|that|what|not)\b).*)?\W*",
+)
+"""A sentence that hands the call over that follows, or states the model's next action."""
+
+
+def hands_over(text: str) -> bool:
+    """Whether a text does nothing but hand the call over that follows, in its last sentence.
+
+    Parameters: ``text`` is all the text before a call.
+    Returns: True if it is empty, or its last sentence states the model's next action or announces its call.
+    """
+    sentence, signs = _take_last_sentence(_fold(text[-TAIL_SIZE:]))
+    return not text.strip() or (bool(sentence) and _HANDS_OVER.fullmatch(sentence + signs) is not None)
+
+
 _MARKS = ("<", "[", "{")
 
 

@@ -21,7 +21,7 @@ from toolglot.dialects.event_buffer import EventBuffer, VisibleText
 from toolglot.dialects.partial_call import AnswerState, CallBlock
 from toolglot.dialects.patterns import MarkIndex, mark
 from toolglot.dialects.scanner import NoProgress, Source, Steps, at_once
-from toolglot.dialects.spec import Channel, Commitment, Region, Wrap
+from toolglot.dialects.spec import Channel, Commitment, Position, Region, Wrap
 from toolglot.reading.call_blocks import CallBlockReader, consume_mark
 from toolglot.reading.deferred_calls import DeferredCalls
 from toolglot.reading.dialect_index import (
@@ -36,7 +36,14 @@ from toolglot.reading.dialect_index import (
     Openings,
     T,
 )
-from toolglot.reading.example_detection import CodeSpans, announces_example, introduces_call, is_doubtful, is_shown
+from toolglot.reading.example_detection import (
+    CodeSpans,
+    announces_example,
+    hands_over,
+    introduces_call,
+    is_doubtful,
+    is_shown,
+)
 from toolglot.reading.fabricated_results import drop_to_end, has_content
 from toolglot.reading.open_elements import OpenElements
 
@@ -78,7 +85,7 @@ class StateMachine:
     def emit_text(self, piece: str) -> None:
         """Emit text that is not part of a call."""
         if self.deferred.blocks:
-            self.deferred.discard()
+            self.deferred.end_before(piece)
         self.after_call = False
         if self.thinking:
             self.buffer.add_reasoning(piece)
@@ -408,7 +415,7 @@ class StateMachine:
         """Whether the text before this position is empty or does no more than introduce a call."""
         indented = bool(self.shown.tail.strip()) and self.line_start and self.shown.tail[-1:] in _INDENT
         answered = self.region is not None or self.answer.delivered > 0 or indented
-        return not answered and introduces_call(self.shown.tail)
+        return not answered and (introduces_call(self.shown.tail) or hands_over(self.shown.tail))
 
     def enter_region(self, region: Region) -> Steps[bool]:
         """Enter a region. After visible text, a tag opens reasoning only on a line of its own."""
@@ -479,6 +486,7 @@ class StateMachine:
             return True
         self.line_start = True
         held, block.is_doubtful = self.thinking or block.held, self.is_doubtful
+        block.is_handed_over = self.is_handed_over(block, wrap)
         if not (held and self.deferred.defer(block, self.thinking, last or block.alone)):
             block.truncate_if_cut(source.truncated)
             if self.deferred.blocks:
@@ -486,6 +494,11 @@ class StateMachine:
             self.after_call, self.line_start = not block.is_text, block.ends_line
             block.release()
         return True
+
+    def is_handed_over(self, block: CallBlock, wrap: Wrap | None) -> bool:
+        """Whether text may follow a block of Python calls on their own lines: the text before hands them over."""
+        at_line = wrap is None or wrap.position is Position.LINE
+        return block.alone and at_line and block.is_python and hands_over(self.shown.tail)
 
     def is_echo(self, block: CallBlock, wrap: Wrap | None, after_call: bool) -> bool:
         """Whether a block repeats the calls before it without their marks: they are meant once."""

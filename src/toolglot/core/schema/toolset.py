@@ -124,7 +124,9 @@ _DECORATIONS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (re.compile(r"^(?:(?:assistant\.)?(?:functions?|tools?|default_api|api)[./]|functions:|default_api:)"), ""),
 )
 _MAX_NAME = 256
-_REWRITTEN_ID = re.compile(r"functions[._](\S+?)(?:[:_!][0-9]+|json)|(?:functions[._])?(\S+?)commentary(?:json)?")
+_REWRITTEN_ID = re.compile(
+    r"functions[._](\S+?)(?:[:_!][0-9]+|json)|functions([A-Za-z]\S*?):?[0-9]+|(?:functions[._])?(\S+?)commentary(?:json)?"
+)
 """A call id in place of the name: relays that allow fewer characters rewrite ids, and models imitate them. Or a name
 followed by the channel and content type without the space between them."""
 
@@ -189,7 +191,7 @@ class CompiledTools:
         found = self.by_name.get(written)
         found = found or next((self.by_name[name] for name in _list_spellings(written) if name in self.by_name), None)
         if found is None and (rewritten := _REWRITTEN_ID.fullmatch(written)) is not None:
-            return self.by_name.get(rewritten[1] or rewritten[2])
+            return self.by_name.get(rewritten[1] or rewritten[2] or rewritten[3])
         if found is None:
             names = (self._flat.get(_flatten(spelled)) for spelled in (written, plain_name(written)))
             found = next((self.by_name[name] for name in names if name is not None), None)
@@ -202,6 +204,12 @@ class CompiledTools:
         expected = f'"{nearest}"' if nearest else f"one of {names}"
         return Defect(reason=Reason.UNKNOWN_TOOL, where="tool name", found=f'"{written}"', expected=expected)
 
+    def find_by_keys(self, given: Collection[str]) -> str | None:
+        """Return the name of the only tool that declares all these arguments and requires no others."""
+        tools = self.by_name.values()
+        fit = [tool.name for tool in tools if tool.required <= set(given) <= tool.parameters.properties.keys()]
+        return fit[0] if len(fit) == 1 else None
+
     def suggest_name(self, written: str) -> str | None:
         """Return the most similar name, as a suggestion for messages only."""
         known = {name.lower(): name for name in self.names}
@@ -213,17 +221,14 @@ class CompiledTools:
 def compile_tools(tools: tuple[conversation.Tool, ...], supported: tuple[str, ...]) -> CompiledTools:
     """Compile the tools of a request. Cached: agents send the same ones with every turn."""
     box = CompiledTools(None, ())
-    box.add([compile_tool(tool)[0] for tool in tools], supported)
+    box.add(map(compile_tool, tools), supported)
     return box
 
 
 @lru_cache(maxsize=512)
-def compile_tool(tool: conversation.Tool) -> tuple[CompiledTool, str]:
-    """Compile a tool; returns it and the error in its schema, which is then ignored."""
-    try:
-        return _compile_declared_tool({"name": tool.name, "parameters": dict(tool.parameters)}, 0), ""
-    except ToolSchemaError as error:
-        return _compile_declared_tool({"name": tool.name}, 0), error.message
+def compile_tool(tool: conversation.Tool) -> CompiledTool:
+    """Compile a tool."""
+    return _compile_declared_tool({"name": tool.name, "parameters": dict(tool.parameters)}, 0)
 
 
 _COMPILED: dict[tuple[bytes, tuple[str, ...]], CompiledTools] = {}

@@ -211,9 +211,8 @@ def _extend(where: str, key: str) -> str:
 def _compile_validator(tool: Tool) -> tuple[CompiledTool | None, _Validator | None]:
     """The compiled tool, None if its schema cannot be used; and its validator, None if ``jsonschema-rs`` is not
     installed."""
-    compiled, problem = compile_tool(tool)
     try:
-        return (None, None) if problem else (compiled, _make_validator(tool))
+        return compile_tool(tool), _make_validator(tool)
     except (ValueError, TypeError, RecursionError):
         return None, None
 

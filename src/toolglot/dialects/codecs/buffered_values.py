@@ -17,7 +17,7 @@ from toolglot.dialects.patterns import Mark, MarkChoice
 from toolglot.dialects.scanner import Source, Steps
 
 QUOTES = ('"', "'")
-_OPENING = {"{": "}", "[": "]", "(": ")"}
+BRACKETS = {"{": "}", "[": "]", "(": ")"}
 _STRUCTURE = re.compile(r"""["'<\[\]{}(),]""")
 
 
@@ -33,8 +33,8 @@ class _ValueCollector(Struct):
         self.last = piece.rstrip()[-1:] or self.last
 
     def take_bracket(self, token: str) -> None:
-        if token in _OPENING:
-            self.closers.append(_OPENING[token])
+        if token in BRACKETS:
+            self.closers.append(BRACKETS[token])
         elif self.closers and token == self.closers[-1]:
             self.closers.pop()
         self.take(token)

@@ -13,7 +13,14 @@ from msgspec import Struct
 
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import Value
-from toolglot.dialects.codecs.buffered_values import collect_value, only_element, parse_object, try_value
+from toolglot.dialects.codecs.buffered_values import (
+    BRACKETS,
+    QUOTES,
+    collect_value,
+    only_element,
+    parse_object,
+    try_value,
+)
 from toolglot.dialects.codecs.json_envelope_keys import (
     ANY_LIST_KEYS,
     ARGUMENT_KEYS,
@@ -36,7 +43,7 @@ from toolglot.dialects.patterns import Mark, Match
 from toolglot.dialects.scanner import Steps, at_once
 from toolglot.dialects.spec import CallSyntax, Position
 
-_ELEMENTS = ("{", '"', "'", "[")
+_ELEMENTS = ("{", '"', "'", "[", "(")
 _MAX_REJECTED = 16
 """Elements of a list that are reported as rejected calls; the list ends before the next one."""
 _PUNCTUATION = ("}", ",")
@@ -46,10 +53,7 @@ _ARGUMENT_HEADS = ("{", *_NAME_QUOTES)
 _NAME = Mark('" {name_id} "', "' {name_id} '", '"{quoted}"', "“{name_id}”")
 _SLIPPED_NAME = Mark('"name="{name_id}"', '"name: "{name_id}"')
 _PAIR = Mark(
-    '"{name_id}" , {before_object}',
-    '[ "{name_id}" , {before_object}',
-    "'{name_id}' , {before_object}",
-    "[ '{name_id}' , {before_object}",
+    *(f"{opener}{quote}{{name_id}}{quote} , {{before_object}}" for opener in ("", "[ ", "( ") for quote in QUOTES)
 )
 _FIRST_KEY = Mark('{{ "{quoted}"')
 _DOUBLED_SIGN = Mark('": "{name_id}"')
@@ -372,11 +376,12 @@ class JsonEnvelope(Struct, frozen=True):
         call = block.begin(found["name"], start)
         if call is None or not (yield from self._take_arguments(block, call)):
             return False
-        if found[0][0] != "[" or call.is_truncated:
+        closer = BRACKETS.get(found[0][0])
+        if closer is None or call.is_truncated:
             return True
-        closer = yield from source.skip_blanks()
-        source.pos += closer == "]"
-        return closer == "]"
+        head = yield from source.skip_blanks()
+        source.pos += head == closer
+        return head == closer
 
     def _keep_member(self, block: CallBlock, state: _EnvelopeState, key: str) -> Steps[bool]:
         """Keep any other member: it may be an argument when the name is known."""

@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from msgspec import Struct
 
 from toolglot.core.events import Reason
-from toolglot.core.lenient_json import JSON, Value, parse_call
+from toolglot.core.lenient_json import JSON, Parsed, Value, parse_calls
 from toolglot.core.schema.toolset import coerce_text
 from toolglot.dialects.codecs.attributes import take_attributes
-from toolglot.dialects.codecs.buffered_values import collect_up_to, decode_string, parse_object
+from toolglot.dialects.codecs.buffered_values import collect_up_to, collect_value, decode_string, parse_object
 from toolglot.dialects.codecs.header_names import read_name
 from toolglot.dialects.codecs.object_members import KEYWORDS, OBJECT, ObjectMembers
 from toolglot.dialects.codecs.sample_templates import write_by_sample
@@ -26,6 +27,10 @@ from toolglot.dialects.spec import CallSyntax, Position
 
 _FENCE_END = Mark("\n```{before_break}")
 _FENCE = Mark("```{language}\n", "```{language} ", "json\n")
+_COUNTER = re.compile(r"(?:functions[.:])?(?:call_?)?\d+(?::\d+)?")
+"""The id of a call that lacks the name of its tool, as Kimi writes it."""
+_MAX_QUOTES = 64
+"""How many quotes are tried that may end a string of calls."""
 
 
 @lru_cache(maxsize=64)
@@ -62,7 +67,8 @@ class NamedCall(Struct, frozen=True):
             text = self._fenced(block, inside) if fenced else self._encoded(block) if head == '"' else at_once(None)
             return (yield from self._irregular(block, syntax, found, start, text))
         name = self.read_name(found)
-        call = block.begin(_find_name(block, name) if members is KEYWORDS else name, start)
+        find_name = _find_name if members is KEYWORDS else _infer_name
+        call = block.begin((yield from find_name(block, name)), start)
         if call is None or not take_attributes(call, found, certain=True):
             return False
         source.pos += 1
@@ -163,8 +169,11 @@ def _fill(call: PartialCall, text: str) -> bool:
     return True
 
 
-class QuotedName(Struct, frozen=True):
-    """The codec for Python calls as strings in a list; nothing is emitted before the string is complete."""
+class QuotedCalls(Struct, frozen=True):
+    """The codec for Python calls as strings in a list; nothing is emitted before the string is complete.
+
+    A quote ends the string if the text up to it is calls: strings in the calls may have the same quotes.
+    """
 
     def accepts(self, head: str) -> bool:
         return True
@@ -173,35 +182,57 @@ class QuotedName(Struct, frozen=True):
         source = block.source
         start = source.here
         source.pos = found.start("name") - 1
-        quote, out = source.text[source.pos], Collector()
+        quote, out, tries = source.text[source.pos], Collector(), iter(range(_MAX_QUOTES))
+        calls: list[tuple[str, Parsed]] = []
 
         def confirm(ahead: int, uncertain: bool) -> Steps[bool]:
             gap = yield from source.find_nonblank(ahead)
-            return source.text[source.pos + gap : source.pos + gap + 1] in ("", ",", "]")
+            may_end = source.text[source.pos + gap : source.pos + gap + 1] in ("", ",", "]")
+            calls[:] = parse_calls(decode_string(out)) if may_end and next(tries, None) is not None else ()
+            return bool(calls)
 
         source.pos += 1
         if not block.require_alone() or not (yield from read_string(source, quote, JSON, out, confirm)):
             return False
-        parsed = parse_call(decode_string(out))
-        call = block.begin(_find_name(block, parsed[0]), start) if parsed is not None else None
-        if parsed is None or call is None:
-            return False
-        call.add_members(parsed[1].value)
-        return call.is_exact
+        for name, arguments in calls:
+            call = block.begin(_strip_module(block, name), start)
+            if call is not None:
+                call.add_members(arguments.value)
+            if call is None or not call.is_exact:
+                block.clear()
+                return False
+        return True
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         return write_by_sample(sample, name, arguments)
 
 
-def _find_name(block: CallBlock, written: str) -> str:
+def _infer_name(block: CallBlock, written: str) -> Steps[str]:
+    """The name as written. A counter means the only tool that has all arguments that follow and requires no others."""
+    if _COUNTER.fullmatch(written) is None or block.tools.find(written) is not None:
+        return written
+    source = block.source
+    here = source.here
+    text = yield from collect_value(source, "<", block.closing)
+    source.rewind(here)
+    given = parse_object(text) if text is not None else None
+    keys = given.value if given is not None and isinstance(given.value, dict) else {}
+    return (block.tools.find_by_keys(keys) if keys else None) or written
+
+
+def _strip_module(block: CallBlock, written: str) -> str:
     """The tool name without its module prefix, if only the short name is known."""
     short = written.rpartition(".")[2]
     return short if block.tools.find(written) is None and block.tools.find(short) is not None else written
 
 
+def _find_name(block: CallBlock, written: str) -> Steps[str]:
+    return at_once(_strip_module(block, written))
+
+
 QUOTED_CALL = CallSyntax(
     tuple(f"{mark}{{name}}{{before_parenthesis}}" for mark in ('"', "'", '[ "', "[ '")),
-    QuotedName(),
+    QuotedCalls(),
     position=Position.WRAPPED,
 )
 PYTHON_CALL = CallSyntax(

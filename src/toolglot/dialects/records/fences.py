@@ -60,7 +60,7 @@ SOLE = (
     Wrap(LABELS, (), Position.START, Commitment.ALONE),
     *(
         Wrap((f"{opener}{{before_python}}",), (closer,), Position.START, Commitment.ALONE)
-        for opener, closer in (("(", ")"), ("`", "`"), ("```", "```"))
+        for opener, closer in (("(", ")"), ("`", "`"), ("```", "```"), ("**", "**"))
     ),
 )
 """Labels before, or delimiters around, such a call."""

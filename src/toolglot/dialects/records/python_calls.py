@@ -24,7 +24,10 @@ DIALECTS = (
         "pythonic",
         PYTHON_CALL,
         sample='[get_weather(city="Oslo")]',
-        wrap=(Wrap(("[",), ("]",), Position.LINE, Commitment.WHOLE),),
+        wrap=(
+            Wrap(("[",), ("])", "]"), Position.LINE, Commitment.WHOLE),
+            Wrap(("**[",), ("]**",), Position.LINE, Commitment.WHOLE),
+        ),
         also=(QUOTED_CALL,),
         confidence=0.95,
         commitment=Commitment.TENTATIVE,
