@@ -28,7 +28,7 @@ FLAGS = {"spaceless", "free_order", "indian"}
 LISTS = {
     *("leads", "joins", "opens", "says", "acts", "subject", "doing", "gerunds", "excluded", "now", "steps", "ends"),
     *("plain_ends", "others", "prefix", "before", "never", "asks", "waits", "why", "cites", "plans"),
-    *("polite", "things", "states", "tells", "forbids", "agrees"),
+    *("polite", "things", "states", "tells", "orders", "forbids", "agrees"),
 }
 ANNOUNCEMENT = "Let me check the config."
 LINES = "print(1)\n" * 500
@@ -244,7 +244,7 @@ def test_only_the_language_of_the_text_is_read() -> None:
 
 def test_words_stay_few() -> None:
     """A person who knows a language must be able to review its file."""
-    assert sum(path.stat().st_size for path in FOLDER.glob("*.toml")) <= 40_000
+    assert sum(path.stat().st_size for path in FOLDER.glob("*.toml")) <= 41_000
     assert max(len(line) for path in FOLDER.glob("*.toml") for line in path.read_text("utf-8").splitlines()) <= 140
     modules = (narrated_stops.__file__, phrase_lists.__file__)
     assert sum(len(Path(name).read_text("utf-8").splitlines()) for name in modules) < 400

@@ -198,11 +198,11 @@ def _finds_request(language: Language, words: str, doubtful: bool) -> bool | Non
     question or a statement, must be polite or be about the user's own files or system."""
     wordy = False
     for clause in language.clause.split(words):
-        wordy = wordy or language.tells.search(clause) is not None
+        words_only = language.tells.search(clause) is not None
+        wordy = wordy or words_only
         vague = doubtful or (len(clause) <= 4 if language.spaceless else " " not in clause.strip())  # too short
-        if not wordy and (not vague or _is_technical(language, clause)):
-            return True
-        if language.polite.search(clause) is not None and language.tells.search(clause) is None:
+        asked = language.orders.search(clause) or (not words_only and language.polite.search(clause))
+        if asked or (not wordy and (not vague or _is_technical(language, clause))):
             return True
     return False if wordy else None
 
