@@ -34,6 +34,7 @@ from toolglot.core.events import (
     Event,
     Failed,
     Finished,
+    NearMiss,
     Reason,
     ReasoningDelta,
     Started,
@@ -66,7 +67,7 @@ class Delivery:
 
     __slots__ = (
         *("argument_bytes", "argument_limit", "audited", "break_character", "calls_in_text", "checks_output", "cut"),
-        *("deferred", "forbidden", "has_answer", "has_near_miss", "has_output", "keeps_text", "malformed", "natives"),
+        *("deferred", "forbidden", "has_answer", "has_output", "keeps_text", "malformed", "natives", "near_misses"),
         *("notes_text", "observer", "open_calls", "over", "partly_sent", "passing", "plan", "prefers_native"),
         *("raw_text", "reader", "reasoning", "recorder", "rejected", "started", "truncated", "unchanged", "unended"),
     )
@@ -89,8 +90,8 @@ class Delivery:
         """Whether any event was delivered."""
         self.has_answer = False
         """Whether more than white space, reasoning and calls was delivered."""
-        self.has_near_miss = False
-        """Whether text was meant as a call and could not be read as one."""
+        self.near_misses: list[NearMiss] = []
+        """Text that was meant as a call and could not be read as one."""
         self.forbidden: list[str] = []
         """Names of native calls that the client does not take."""
         self.malformed: list[str] = []
@@ -186,9 +187,13 @@ class Delivery:
                 if size > self.argument_limit:
                     return self.refuse_arguments(index, out[: [one is event for one in out].index(True)])
             elif not self.has_answer:
-                self.has_answer = type(event) not in NO_ANSWER and is_answer(event)
+                self.has_answer = type(event) not in NO_ANSWER and self.is_answer(event)
                 self.checks_output = not self.has_answer or self.started > 0
         return out
+
+    def is_answer(self, event: Event) -> bool:
+        """Whether this event is part of an answer. A rejected call is one for a receiver that renders calls only."""
+        return is_answer(event) and (type(event) is not CallRejected or self.plan.reports_rejected)
 
     def refuse_arguments(self, index: int, sent: list[Event]) -> list[Event]:
         """The end of a response in which a call is too large, after these events."""
@@ -388,7 +393,7 @@ class Delivery:
         if self.malformed:
             names = ", ".join(dict.fromkeys(self.malformed))
             return Failed("malformed_call", f"The arguments of the model's call of {names} are not a JSON object.")
-        answered = self.has_answer or self.recorder.calls or any(map(is_answer, out))
+        answered = self.has_answer or self.recorder.calls or any(map(self.is_answer, out))
         partly = [event for event in self.partly_sent if reason != "length" or event.reason is not Reason.TRUNCATED]
         if partly:
             return Failed("refused_call", self.explain(partly))
@@ -405,7 +410,7 @@ class Delivery:
         rejected = [self.explain(self.rejected)] if self.rejected else []
         notes = [*rejected, *(CUT_CALL.format(tool=name) for name in cut)]
         if notes:
-            gap = MESSAGE_BREAK if self.has_answer or any(map(is_answer, out)) else ""
+            gap = MESSAGE_BREAK if self.has_answer or any(map(self.is_answer, out)) else ""
             out.append(TextDelta(f"{gap}({' '.join(notes)})"))
 
     def explain(self, rejected: list[CallRejected]) -> str:
@@ -458,7 +463,7 @@ class Delivery:
             self.recorder.note_left_as_text(dialect, reason)
         for miss in reader.missed:
             self.recorder.note_near_miss(miss)
-        self.has_near_miss = bool(reader.missed)
+        self.near_misses = reader.missed
         if reader.is_stuck:
             self.recorder.notes.append("the reader made no progress: the rest of the answer is text; please report it")
         self.release_deferred(reader, out)

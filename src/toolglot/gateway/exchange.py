@@ -29,7 +29,7 @@ from toolglot.config.settings import FEEDBACK
 from toolglot.config.upstreams import extend_url
 from toolglot.core.conversation import Conversation, ProviderPart, Tool, ToolChoice
 from toolglot.core.errors import ClientError, RequestError, ToolglotError, UpstreamResponseError
-from toolglot.core.events import Event, Failed
+from toolglot.core.events import Event, Failed, Finished
 from toolglot.core.offload import LARGE_REQUEST
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
 from toolglot.gateway import request_encoding
@@ -229,7 +229,8 @@ class Exchange(Struct, eq=False):
         if recovery is None or recovery.attempts > 1:
             return False
         read = recovery.read_failure(Failed(error.code, error.message))
-        return bool(read) or (read is not None and not self.may_ask_again(error))
+        is_readable = read is not None and any(isinstance(event, Finished) for event in read)
+        return is_readable or (read is not None and not self.may_ask_again(error))
 
     def ask_again(self) -> None:
         """Encode the request again, with what was wrong with the answer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from support.line import Line, sum_up
 from support.rows import in_one_test
 
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult, Tools
-from toolglot.core.errors import ToolglotError, UpstreamError
+from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseError
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -25,6 +26,7 @@ from toolglot.core.events import (
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.recovery.attempts import add_usage
 from toolglot.gateway.recovery.retry_messages import copies_feedback
+from toolglot.gateway.response_pipeline import reply_to_failure
 from toolglot.wires import client_wires
 
 WIRES = sorted(client_wires())
@@ -453,3 +455,49 @@ def test_a_call_made_of_the_feedback_is_never_delivered(mode: str, streamed: boo
     else:
         with pytest.raises(ToolglotError, match="empty"):
             line.answer_in_turn(exchange, [empty, answer])
+
+
+MISSED = {
+    "a bare call of a tool that is not offered": ("<bash>\n<command>ls</command>\n</bash>", "no tool `bash`"),
+    "JSON with a damaged key": ('{"name": "read_file", "arguments": {"path" "a.txt"}}', "`read_file`"),
+    "an element with a wrong parameter": ("<read_file>\n<paht>a.txt</paht>\n</read_file>", "`paht`"),
+}
+
+
+@in_one_test(("text", "named"), MISSED.values(), ids=MISSED)
+@in_one_test("mode", ["text", "native"])
+@STREAMED
+def test_feedback_on_a_near_miss_names_what_is_wrong(mode: str, text: str, named: str, streamed: bool) -> None:
+    line, exchange = ask("openai_chat", "openai_chat", mode, streamed)
+    good = (
+        written(hermes("read_file", {"path": "a.txt"})) if mode == "text" else native("read_file", '{"path": "a.txt"}')
+    )
+    events, requests = line.answer_in_turn(exchange, [written(f"I look.\n\n{text}"), good])
+    assert sum_up(events)[1:] == ([("read_file", {"path": "a.txt"})], "tool_calls")
+    feedback = requests[0].messages[-1].text
+    assert named in feedback and "read_file" in feedback
+    assert ("through the tool-calling interface" in feedback) == (mode == "native")
+
+
+@pytest.mark.parametrize("retries", [0, 1, 2])
+@pytest.mark.parametrize("text", ["", "I read."])
+@STREAMED
+def test_a_cut_native_call_ends_alike_with_recovery_and_without(retries: int, text: str, streamed: bool) -> None:
+    line, exchange = ask("openai_chat", "openai_chat", "native", streamed, recovery_retries=retries)
+    cut = native("read_file", '{"path": "a', text)
+    if streamed or not text:
+        with pytest.raises(ToolglotError, match="end in the middle") if not streamed else nullcontext():
+            events, _ = line.answer_in_turn(exchange, [cut] * (retries + 1))
+            assert sum_up(events)[1:] == ([], "failed")
+    else:
+        events, _ = line.answer_in_turn(exchange, [cut] * (retries + 1))
+        note = "(The call of read_file was cut off before it was complete, and was not made.)"
+        assert sum_up(events) == (f"{text}\n\n{note}", [], "length")
+
+
+def test_feedback_on_a_call_in_a_servers_error_names_what_is_wrong() -> None:
+    line, exchange = ask("openai_chat", "openai_chat", "text", False)
+    error = UpstreamResponseError(f"Failed to parse input at pos 0: {hermes('read_file', {'pth': 'a.txt'})}", 500)
+    assert exchange.is_unparsed(error) and reply_to_failure(exchange, error) == b"" and exchange.asks_again
+    exchange.ask_again()
+    assert "`pth`" in line.arrive(exchange).messages[-1].text

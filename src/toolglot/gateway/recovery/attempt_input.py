@@ -6,7 +6,17 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolglot.core.events import CallEnded, CallRejected, CallStarted, Event, Failed, Finished, Reason, TextDelta
+from toolglot.core.events import (
+    CallEnded,
+    CallRejected,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    NearMiss,
+    Reason,
+    TextDelta,
+)
 from toolglot.gateway.outcomes import describe_rejection
 from toolglot.gateway.recovery.attempts import Recovery
 
@@ -14,6 +24,8 @@ LEAST_OVERLAP: Final = 8
 MOST_OVERLAP: Final = 400
 """How many characters of a cut answer a model may repeat when it goes on."""
 LAST_PIECES: Final = 1000
+UNKNOWN_DIALECT: Final = "unknown"
+"""The dialect of a near miss in none: a call without a dialect is native."""
 
 
 class OpenCall(Struct, eq=False):
@@ -33,12 +45,14 @@ class OpenCall(Struct, eq=False):
 
 class AttemptInput(Struct, eq=False):
     """The upstream's events of one answer. ``reported`` is its finish reason, ``is_unparsed``: the server could
-    not parse it. ``beginning`` is the first text after a cut, until it is known how much of it the model repeats."""
+    not parse it; ``unparsed`` are the calls in its error, which cannot be read here either.
+    ``beginning`` is the first text after a cut, until it is known how much of it the model repeats."""
 
     recovery: Recovery
     texts: list[str] = []
     reported: str = ""
     is_unparsed: bool = False
+    unparsed: list[CallRejected] = []
     beginning: list[str] | None = None
 
     @property
@@ -66,7 +80,10 @@ class AttemptInput(Struct, eq=False):
         """The failure, or the calls in it, if the server could not parse what its model wrote."""
         read = self.recovery.read_failure(event)
         self.is_unparsed = read is not None
-        return read or [event]
+        if read and type(read[-1]) is Finished:
+            return read
+        self.unparsed = [one for one in read or () if type(one) is CallRejected]
+        return [event]
 
     def is_cut_by_limit(self, event: CallRejected) -> bool:
         """Whether the token limit has cut this call. Decoders leave a native call open then; they reject one whose end
@@ -107,3 +124,9 @@ def show_rejected(rejected: CallRejected, gap: str) -> TextDelta:
     """A complete call that is not made, as text. ``rejected.raw`` are its arguments, ``gap`` separates it from other
     text."""
     return TextDelta(f"{gap}({describe_rejection(rejected)} Its arguments were:)\n\n{rejected.raw}")
+
+
+def reject_missed(miss: NearMiss) -> CallRejected:
+    """A near miss as a rejected call in text, so that the model learns what is wrong with it."""
+    reason = miss.defects[0].reason if miss.defects else Reason.MALFORMED
+    return CallRejected(miss.raw, reason, miss.tool, miss.defects, miss.dialect or UNKNOWN_DIALECT)

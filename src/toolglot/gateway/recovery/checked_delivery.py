@@ -37,7 +37,7 @@ from toolglot.core.schema.validation import CallChecker
 from toolglot.dialects.event_buffer import MESSAGE_BREAK
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.delivery_plan import DeliveryPlan
-from toolglot.gateway.recovery.attempt_input import AttemptInput, OpenCall, move_blanks, show_rejected
+from toolglot.gateway.recovery.attempt_input import AttemptInput, OpenCall, move_blanks, reject_missed, show_rejected
 from toolglot.gateway.recovery.attempts import (
     CALL_DEFECTS,
     COPIED,
@@ -423,7 +423,7 @@ class CheckedDelivery:
             return FAILURES[event.kind]
         if self.started or self.recorder.calls or event.reason in FINAL_REASONS:
             return None
-        if self.delivery.has_near_miss:
+        if self.delivery.near_misses:
             return DefectKind.NEAR_MISS
         announced = self.recovery.settings.narrated_stop and self.announces(self.input.end_of_text)
         return DefectKind.NARRATED if announced else None
@@ -432,7 +432,7 @@ class CheckedDelivery:
         return AnswerDefect(
             kind=kind,
             text=self.input.text,
-            rejected=tuple(self.rejected),
+            rejected=tuple(self.rejected or self.input.unparsed or map(reject_missed, self.delivery.near_misses)),
             calls=tuple(self.withheld),
             accepted=bool(self.delivered),
             interrupted=self.has_later_calls,

@@ -35,6 +35,7 @@ REQUESTS: Final[Mapping[DefectKind, str]] = {
     ),
 }
 """The feedback if there is no particular call to correct."""
+AS_GIVEN, NATIVELY = "exactly in the form that you were given", "through the tool-calling interface"
 NOT_EXECUTED: Final = "This call was not executed, because an earlier one was wrong. Make it again afterwards."
 INTERRUPTED: Final = "The calls behind it were not executed either: write them again too, behind the corrected one."
 ACCEPTED: Final = "The calls before it were accepted: do not repeat them."
@@ -62,9 +63,12 @@ def make_retry_messages(
 ) -> tuple[Message, ...]:
     """The messages that follow the conversation. ``dialect`` is None for a model with native tools;
     ``break_character`` is the one in quoted marks of the prompt."""
-    feedback = REQUESTS.get(defect.kind) or write_feedback(
-        defect.rejected, tools, dialect, break_character=break_character
-    )
+    named = [call for call in defect.rejected if call.tool or call.defects]
+    feedback = REQUESTS.get(defect.kind, "")
+    if named or not feedback:
+        feedback = write_feedback(named or defect.rejected, tools, dialect, break_character=break_character)
+    elif dialect is None:
+        feedback = feedback.replace(AS_GIVEN, NATIVELY)
     hints = [hint for hint, given in ((INTERRUPTED, defect.interrupted), (ACCEPTED, defect.accepted)) if given]
     feedback = " ".join([*hints, feedback])
     text = defect.text if defect.kind is DefectKind.CUT else defect.text.strip()
