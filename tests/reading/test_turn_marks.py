@@ -53,6 +53,14 @@ HEADERS = (
 )
 
 
+@pytest.mark.parametrize("start", ["", " ", "<|start|>assistant "])
+def test_a_message_to_a_tool_that_is_not_on_offer_is_no_text(start: str) -> None:
+    text = start + 'to=functions.delete<|channel|>commentary json<|message|>{"path": "a.py"}<|call|>'
+    reading = toolglot.read(text, tools=TOOLS, unknown_tools="reject")
+    assert (reading.calls, reading.text.strip()) == ([], "")
+    assert [rejected.reason for rejected in reading.rejected] == [Reason.UNKNOWN_TOOL]
+
+
 @in_one_test(("header", "start"), [*product(HEADERS, ("", "<|start|>assistant", "assistant"))])
 def test_harmony_headers_in_any_order(header: str, start: str) -> None:
     if header.startswith("{start}to") and start:

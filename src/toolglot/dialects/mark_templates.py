@@ -231,6 +231,7 @@ SLOTS: dict[str, Node] = {
         rf"\s*+(?:{literal('<arg_key').prefix}|{literal('</tool_call').prefix})",
     ),
     "before_parameter": Node(r"(?=\s*+<parameter=)", rf"\s*+{literal('<parameter=').prefix}"),
+    "before_rfl": Node(r"(?=\s*+<rfl:parameter)", rf"\s*+{literal('<rfl:parameter').prefix}"),
     "before_dsml": Node(r"(?=\s*+<\s*+[|｜‖]{1,2}\s*+DSML)", r"\s*+(?:<\s*+(?:[|｜‖]{1,2}\s*+(?:D(?:S(?:M)?)?)?)?)?\Z"),
     "before_turn": lookahead(_TURN),
     "before_stray_end": lookahead(chars(r"[^<>{}\n]", 0, 60), literal("<|end|>"), _TURN),

@@ -150,8 +150,9 @@ def _belongs(dialect: Dialect, wrap: Wrap | None) -> bool:
     return wrap in dialect.wrap if wrap is not None else not dialect.wrap
 
 
-def _is_marked(dialect: Dialect, call: CallSyntax) -> bool:
-    return call.position is Position.ANYWHERE and dialect.commitment is Commitment.MARKED
+def _is_marked(dialect: Dialect, call: CallSyntax, header: Header) -> bool:
+    """Whether a header is never ordinary text: at the start of a line, if it holds special tokens."""
+    return dialect.commitment is Commitment.MARKED and (call.position is Position.ANYWHERE or "<|" in header)
 
 
 def _list_repairs(wrap: Wrap | None, call: CallSyntax) -> tuple[str, ...]:
@@ -383,7 +384,7 @@ class DialectIndex:
             return None
         dialect, call = next((pair for pair in candidates if pair[0].name == hint), candidates[0])
         wrapped = wrap is not None and any_header and bool(own)
-        return Selection(dialect, call, wrapped or _is_marked(dialect, call), _list_repairs(wrap, call))
+        return Selection(dialect, call, wrapped or _is_marked(dialect, call, header), _list_repairs(wrap, call))
 
     def resolve_hint(self, hint: str) -> str | None:
         """The dialect name for a dialect name or a model id; "" for "auto", None if the hint is unknown."""

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 
+from msgspec import structs
+
 from toolglot.dialects.codecs.freetext import Enclosed
 from toolglot.dialects.codecs.json_envelope import OBJECT
 from toolglot.dialects.codecs.message_calls import MessageCalls
-from toolglot.dialects.codecs.tagged_parameters import Parameter, TaggedParameters
+from toolglot.dialects.codecs.tagged_parameters import Parameter, TaggedParameters, Trim
 from toolglot.dialects.spec import (
     CallSyntax,
     Channel,
@@ -79,6 +81,13 @@ KIND = re.compile(r"[\s>](?!(?i:json|analysis|commentary|final)\b)\w+ ?<\|messag
 """A content type other than JSON in the header of a message."""
 CLOSE = ("<|call|>", "<|end|>", "] <|call|>")
 
+ELEMENTS = CallSyntax(
+    tuple(f"{header}{{before_rfl}}" for header in ADDRESSED),
+    TaggedParameters((Parameter("<rfl:parameter name={q}{key}{q}>", ("</rfl:parameter>",), Trim.BREAK),)),
+    CLOSE,
+)
+"""Elements instead of JSON in the same frames."""
+
 
 def open_message(channel: str) -> tuple[str, ...]:
     """Headers of a message without recipient, complete or with parts missing."""
@@ -96,6 +105,15 @@ def open_next(channel: str) -> tuple[str, ...]:
 
 
 DIALECTS = (
+    # before harmony, whose frames it has
+    Dialect(
+        "beam",
+        ELEMENTS,
+        sample="<|start|>assistant to=get_weather<|channel|>analysis <|constrain|>xml<|message|>"
+        '<rfl:parameter name="city">\nOslo\n</rfl:parameter><|call|>',
+        also=(structs.replace(ELEMENTS, header=(f"{RECIPIENT_FIRST}{{before_rfl}}",), position=Position.LINE),),
+        models=("beam*",),
+    ),
     Dialect(
         "harmony",
         CallSyntax(ADDRESSED, MessageCalls(), CLOSE),
