@@ -22,7 +22,6 @@ from toolglot.core.events import (
     CallStarted,
     Event,
     Finished,
-    ProviderEvent,
     ReasoningDelta,
     ReasoningSigned,
     TextDelta,
@@ -292,20 +291,6 @@ def test_a_server_that_signs_nothing_gets_no_signatures(client: str) -> None:
     other = Line(client, "openai_chat")
     again = other.ask(Conversation("m", (QUESTION, *remember(events, client)), TOOLS), True)
     assert b"extra_content" not in again.upstream_body and SIGNATURE.encode() not in again.upstream_body
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_fields_of_only_some_chat_servers_are_carried(stream: bool) -> None:
-    details = {"reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}], "annotations": [{"url": "u"}]}
-    line = Line("openai_chat", "openai_chat")
-    exchange = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
-    events = line.answer(exchange, [ProviderEvent("openai_chat", details), TextDelta("Hi"), Finished("stop")])
-    assert [event for event in events if isinstance(event, ProviderEvent)] == [ProviderEvent("openai_chat", details)]
-    for client in sorted(set(client_wires()) - {"openai_chat"}):
-        line = Line(client, "openai_chat")
-        exchange = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
-        events = line.answer(exchange, [ProviderEvent("openai_chat", details), TextDelta("Hi"), Finished("stop")])
-        assert [event for event in events if isinstance(event, TextDelta)] == [TextDelta("Hi")]
 
 
 def test_nothing_is_stored_without_signatures() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
-MODULES: Final = 41
+MODULES: Final = 44
 BOUNCES: Final = 30
 
 

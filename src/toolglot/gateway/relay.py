@@ -32,8 +32,11 @@ from toolglot.wires.sse import (
     BOM,
     EDGE,
     NDJSON,
+    NO_FRAME,
+    TRIES,
     complete_event,
     find_end,
+    find_frame,
     join_line_ends,
     split_events,
     split_framed,
@@ -45,9 +48,6 @@ LAST: Final = 3
 """How many events make up the end: finish reason, usage, terminator."""
 UNRECORDED: Final = frozenset({Started, TextDelta, ReasoningDelta, CallArguments})
 """Events that the recorder ignores."""
-NO_FRAME: Final = (b"\0", b"\0")
-TRIES: Final = 4
-"""How often per response a common frame of its events is searched."""
 CUT: Final = "The upstream closed the connection in the middle of its answer."
 
 
@@ -333,25 +333,6 @@ class RelayedStream:
 def has_finish(decoder: ResponseDecoder) -> bool:
     """Whether there is a finish reason, on wires that send it before the end of the response."""
     return bool(decoder.finish_reason)
-
-
-def find_frame(one: bytes, other: bytes) -> tuple[bytes, bytes]:
-    """What two events have in common before and after the one string in which they differ, with its quotes."""
-    before = one[: _count_common(one, other)]
-    before = before[: before.rfind(b'"') + 1]
-    after = one[len(one) - _count_common(one[::-1], other[::-1]) :]
-    after = after[after.find(b'"') :] if b'"' in after else b""
-    long = len(before) + len(after)
-    if not before or not after or long > min(len(one), len(other)):
-        return NO_FRAME
-    return NO_FRAME if b'"' in one[len(before) : -len(after)] else (before, after)
-
-
-def _count_common(one: bytes, other: bytes) -> int:
-    """The length of the common prefix."""
-    size = min(len(one), len(other))
-    difference = int.from_bytes(one[:size], "big") ^ int.from_bytes(other[:size], "big")
-    return size - (difference.bit_length() + 7) // 8
 
 
 def _find_last(events: list[bytes], read: bytes, end: bytes) -> list[bytes]:

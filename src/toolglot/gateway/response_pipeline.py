@@ -54,6 +54,7 @@ from toolglot.prompting.feedback import write_feedback
 from toolglot.reading.reader import Reader
 from toolglot.wires.protocol import ClientRequest, DecodedResponse, ResponseDecoder, ResponseIdentity
 from toolglot.wires.sse import BOM
+from toolglot.wires.vendor_fields import restore_fields
 
 LOG = logging.getLogger("toolglot.rollout")
 NO_PATTERNS = read_patterns(dict.fromkeys(("json_code_blocks", "bare_json", "python_calls"), False))
@@ -113,7 +114,8 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     if healthy and _join_text(events) == _join_text(complete) and _is_utf8(body):
         keep_for_reference(exchange, whole)
         return body
-    return exchange.wire.encode_response(complete, make_identity(exchange), exchange.client_request)
+    encoded = exchange.wire.encode_response(complete, make_identity(exchange), exchange.client_request)
+    return restore_fields(encoded, body, exchange.wire.known_fields) if exchange.same_wire else encoded
 
 
 def reply_to_failure(exchange: Exchange, error: ToolglotError) -> bytes:

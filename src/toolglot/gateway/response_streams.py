@@ -26,8 +26,9 @@ from toolglot.gateway.response_pipeline import (
     settle_answer,
 )
 from toolglot.gateway.routing import NATIVE, RELAY
-from toolglot.wires.protocol import ToolAwareDecoder
-from toolglot.wires.sse import escape_line_breaks
+from toolglot.wires.protocol import HeadedEncoder, ToolAwareDecoder
+from toolglot.wires.sse import NDJSON, escape_line_breaks
+from toolglot.wires.vendor_fields import StreamFields
 
 LOG = logging.getLogger("toolglot.gateway")
 MERGED_FROM = 128
@@ -61,7 +62,12 @@ class TranslatedStream:
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
-        self.encoder = exchange.wire.open_encoder(make_identity(exchange), exchange.client_request)
+        self.encoder = encoder = exchange.wire.open_encoder(make_identity(exchange), exchange.client_request)
+        self.fields: StreamFields | None = None
+        if exchange.same_wire:
+            lines = exchange.upstream_wire.stream_type == NDJSON
+            keep_constant = encoder.keep_constant if isinstance(encoder, HeadedEncoder) else None
+            self.fields = StreamFields(exchange.wire.known_fields, lines, keep_constant)
         self.restart()
 
     def restart(self) -> None:
@@ -109,10 +115,9 @@ class TranslatedStream:
         fast_path = None if direct is None else direct.fast_path
         read_text = None if fast_path is None else decoder.read_text
         if fast_path is not None and read_text is not None and (text := read_text(chunk)):
-            delivered = fast_path(text)
+            written = self.encoder.write(fast_path(text))
         else:
-            delivered = self.deliver_chunk(chunk)
-        written = self.encoder.write(delivered)
+            written = self.encode(self.deliver_chunk(chunk))
         self.over = decoder.over or self.delivery.over
         return written if written.isascii() else escape_line_breaks(written)
 
@@ -121,7 +126,7 @@ class TranslatedStream:
         check_objects(chunk)
         if self.passthrough is not None:
             return self.feed_passing(self.passthrough, chunk, large=True)
-        written = self.encoder.write(self.deliver_chunk(chunk, large=True))
+        written = self.encode(self.deliver_chunk(chunk, large=True))
         self.over = self.decoder.over or self.delivery.over
         return escape_line_breaks(written)
 
@@ -139,6 +144,8 @@ class TranslatedStream:
 
     def deliver_chunk(self, chunk: bytes, large: bool = False) -> list[Event]:
         """Deliver the events of a chunk, and open the fast path for the next one."""
+        if self.fields is not None:
+            self.fields.read(chunk)
         events = self.decoder.feed(chunk)
         if len(events) >= MERGED_FROM:
             events = list(merge_deltas(events))
@@ -174,7 +181,12 @@ class TranslatedStream:
         delivered = self.deliver(events)
         if self.passthrough is not None:
             return self.pass_through(self.passthrough, b"", events, delivered)
-        return escape_line_breaks(self.encoder.write(delivered))
+        return escape_line_breaks(self.encode(delivered))
+
+    def encode(self, delivered: list[Event]) -> bytes:
+        """Encode events, with the fields that only their wire knows."""
+        written = self.encoder.write(delivered)
+        return written if self.fields is None else self.fields.write(written)
 
     def pass_through(
         self, passthrough: Passthrough, chunk: bytes, events: list[Event], delivered: list[Event]
@@ -185,13 +197,15 @@ class TranslatedStream:
         out = passthrough.take(chunk, events, delivered)
         if out and self.decoder.over:
             out = cut_after_end(out, self.exchange.wire, self.exchange.new_call_id)
-        return escape_line_breaks(self.encoder.write(self.end_passthrough())) if out is None else out
+        return escape_line_breaks(self.encode(self.end_passthrough())) if out is None else out
 
     def end_passthrough(self) -> list[Event]:
         """Encode from now on. Returns the events that were delivered and not sent yet."""
         passthrough, self.passthrough = self.passthrough, None
         if passthrough is None:
             return []
+        if self.fields is not None:
+            self.fields.read(b"".join(passthrough.waiting))
         if passthrough.used:
             self.encoder.resume(passthrough.position)
         return passthrough.unsent

@@ -17,6 +17,7 @@ from toolglot.core.conversation import Conversation, Image, Message, Sampling, T
 from toolglot.core.errors import InternalError, RequestError, ToolglotError, UpstreamResponseError
 from toolglot.core.events import Event, Failed
 from toolglot.wires.id_references import ReferenceFields
+from toolglot.wires.vendor_fields import Level
 
 
 class ClientRequest(Struct, frozen=True, kw_only=True):
@@ -168,6 +169,14 @@ class ResponseEncoder(Protocol):
         ...
 
 
+class HeadedEncoder:
+    """An encoder of a wire whose events all repeat some fields of the answer. A base class, as above."""
+
+    def keep_constant(self, fields: Mapping[str, Any]) -> None:
+        """Add these fields to all further events."""
+        raise NotImplementedError
+
+
 NewId = Callable[[], str]
 
 
@@ -306,9 +315,10 @@ class Wire(Struct, frozen=True, kw_only=True):
     ``list_refused(headers)``: the sampling parameters that an upstream refuses in the version that the headers ask for.
     ``models_sign_reasoning``: its models sign their reasoning. ``client_returns_signatures``: its clients send back
     reasoning and signatures of any wire. ``reasoning_fields``: names of the field for earlier reasoning, if servers do
-    not agree on one. ``success_reasons``: finish reasons of a complete response. ``sends_whole_calls``: a call is sent
-    only when all of it is known. ``expand_request(body, find, limit)``: replaces references to earlier responses.
-    ``references``: the fields of a request with ids of what upstreams store.
+    not agree on one. ``known_fields``: the fields of an answer that its encoder writes; what else an upstream of the
+    same wire sends is put back (``vendor_fields``). ``success_reasons``: finish reasons of a complete response.
+    ``sends_whole_calls``: a call is sent only when all of it is known. ``expand_request(body, find, limit)``:
+    replaces references to earlier responses. ``references``: the fields of a request with ids of what upstreams store.
     ``interject``: a heartbeat or a failure inside a relayed stream, where the encoder's own would break the client.
     ``chat``: set if upstreams of this wire are stateful; they have no tools of their own, so tools are text.
     ``terms``: what an operator has to accept before such an upstream is used. ``variables``: the environment variables
@@ -346,6 +356,7 @@ class Wire(Struct, frozen=True, kw_only=True):
     models_sign_reasoning: bool = False
     client_returns_signatures: bool = False
     reasoning_fields: tuple[str, ...] = ()
+    known_fields: Level = field(default_factory=dict)
     success_reasons: tuple[str, ...] = SUCCESS_REASONS
     sends_whole_calls: bool = False
     expand_request: Callable[[bytes, FindResponse, int], bytes] | None = None

@@ -28,6 +28,9 @@ EDGE = 3
 MAX_PIECES = 1 << 16
 """Pieces in which an event may come."""
 TOO_LARGE = "One event of the upstream's answer is larger than {} bytes, or comes in too many pieces."
+NO_FRAME = (b"\0", b"\0")
+TRIES = 4
+"""How often per response a common frame of its events is searched."""
 MARK = 6
 """How many bytes on each side of a boundary between events are searched for."""
 _SEPARATOR = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
@@ -161,6 +164,25 @@ def split_framed(data: bytes, before: bytes, after: bytes) -> list[bytes] | None
     parts = data[MARK:-MARK].split(after[-MARK:] + before[:MARK])
     contents = [part[start - MARK : MARK - end] for part in parts]
     return contents if (after + before).join(contents) == data[start:-end] else None
+
+
+def find_frame(one: bytes, other: bytes) -> tuple[bytes, bytes]:
+    """What two events have in common before and after the one string in which they differ, with its quotes."""
+    before = one[: _count_common(one, other)]
+    before = before[: before.rfind(b'"') + 1]
+    after = one[len(one) - _count_common(one[::-1], other[::-1]) :]
+    after = after[after.find(b'"') :] if b'"' in after else b""
+    long = len(before) + len(after)
+    if not before or not after or long > min(len(one), len(other)):
+        return NO_FRAME
+    return NO_FRAME if b'"' in one[len(before) : -len(after)] else (before, after)
+
+
+def _count_common(one: bytes, other: bytes) -> int:
+    """The length of the common prefix."""
+    size = min(len(one), len(other))
+    difference = int.from_bytes(one[:size], "big") ^ int.from_bytes(other[:size], "big")
+    return size - (difference.bit_length() + 7) // 8
 
 
 def find_end(data: bytes, lines: bool) -> int:

@@ -15,7 +15,13 @@ from toolglot.wires.anthropic_messages.request_encoder import (
     enforces_format,
 )
 from toolglot.wires.anthropic_messages.response_decoder import StreamDecoder, decode_response
-from toolglot.wires.anthropic_messages.response_encoder import STOP, StreamEncoder, encode_response, interject
+from toolglot.wires.anthropic_messages.response_encoder import (
+    KNOWN_FIELDS,
+    STOP,
+    StreamEncoder,
+    encode_response,
+    interject,
+)
 from toolglot.wires.protocol import ExtraEndpoint, StreamPatterns, Wire
 
 ROUTES = ("/v1/messages", "/messages")
@@ -62,6 +68,7 @@ WIRE = Wire(
     format_fields=(".".join(FORMAT), OLD_FORMAT),
     enforces_format=enforces_format,
     find_refusal=find_refusal,
+    known_fields=KNOWN_FIELDS,
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

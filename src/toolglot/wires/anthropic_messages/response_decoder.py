@@ -190,6 +190,10 @@ class PayloadDecoder:
                     fragment = call.add(piece)
                     self.tidy = self.tidy and fragment == piece
                     events.append(TextDelta(piece) if call.index == NAMELESS else CallArguments(call.index, fragment))
+                elif call is None and piece:
+                    events.append(ProviderEvent(NAME, {"delta": delta}))
+            case _:
+                events.append(ProviderEvent(NAME, {"delta": delta}))
 
     def stop_block(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         self.check(payload)

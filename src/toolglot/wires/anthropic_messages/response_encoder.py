@@ -23,6 +23,7 @@ from toolglot.core.events import (
     Event,
     Failed,
     Finished,
+    ProviderEvent,
     ReasoningDelta,
     ReasoningSigned,
     TextDelta,
@@ -30,13 +31,22 @@ from toolglot.core.events import (
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.anthropic_messages.errors import encode_failure
-from toolglot.wires.anthropic_messages.ids import REDACTED, BlockPosition, Ids, write_signature
-from toolglot.wires.json_fields import read_arguments
+from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, BlockPosition, Ids, write_signature
+from toolglot.wires.anthropic_messages.response_decoder import FINISHES as READ_FINISHES
+from toolglot.wires.json_fields import read_arguments, text_at
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.translation import CACHED, REASONED, find_count
+from toolglot.wires.vendor_fields import level
 
 STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 CACHES = ("cache_creation_input_tokens", "cache_read_input_tokens")
+_BLOCK = level("type", "text", "thinking", "signature", "data", "id", "name", "input")
+_USAGE = level("input_tokens", "output_tokens", *CACHES)
+_STOP = {"stop_reason": lambda reason: READ_FINISHES.get(reason, "stop")}
+_MESSAGE = level("id", "type", "role", "model", content=_BLOCK, usage=_USAGE, **_STOP)
+_DELTA = level("type", "text", "thinking", "signature", "partial_json", "citation", **_STOP)
+KNOWN_FIELDS = _MESSAGE | level("index", "error", message=_MESSAGE, content_block=_BLOCK, delta=_DELTA)
+"""The fields of an answer that this wire's encoder writes; see ``vendor_fields``."""
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
 STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{'
@@ -146,6 +156,15 @@ class StreamEncoder:
             self.add_arguments(CallArguments(event.index, "{}"), out)
         self.complete(block, out)
 
+    def carry(self, event: ProviderEvent, out: list[bytes]) -> None:
+        """A block that only this wire knows, or a delta of such a kind (under the key ``delta``)."""
+        if event.wire != NAME:
+            return
+        if "delta" not in event.data:
+            self.add(Block(text_at(event.data, "type"), event.data), out)
+        elif self.last is not None:
+            self.put(self.last, encode(event.data["delta"])[1:-1], out)
+
     def finish(self, event: Finished, out: list[bytes]) -> None:
         while self.open or self.queue:
             self.close(out)
@@ -224,6 +243,7 @@ _STEPS: Mapping[type, Callable[[StreamEncoder, Any, list[bytes]], None]] = {
     CallStarted: StreamEncoder.start_call,
     CallArguments: StreamEncoder.add_arguments,
     CallEnded: StreamEncoder.end_call,
+    ProviderEvent: StreamEncoder.carry,
     Finished: StreamEncoder.finish,
     Failed: StreamEncoder.fail,
 }
@@ -256,6 +276,8 @@ def encode_response(events: Iterable[Event], identity: ResponseIdentity, request
                 call, fragments = calls[index]
                 call["input"] = read_arguments("".join(fragments))
                 del cut[index]
+            case ProviderEvent(wire=wire, data=data) if wire == NAME and "delta" not in data:
+                content.append(data)
             case Finished():
                 finished = event
     encoded = [block for block in content if not any(block is call for call in cut.values())]

@@ -30,13 +30,27 @@ from toolglot.core.events import (
 from toolglot.core.json_numbers import encode
 from toolglot.wires.gemini.errors import encode_failure
 from toolglot.wires.gemini.field_names import NAME, write_signature
+from toolglot.wires.gemini.response_decoder import FINISHES as READ_FINISHES
 from toolglot.wires.json_fields import find_fault, read_arguments
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.translation import CACHED, REASONED, find_count
+from toolglot.wires.vendor_fields import level
 from toolglot.wires.whole_calls import CompleteCall, WholeCalls
 
 FINISHES = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 NOTHING = {"text": ""}
+_CALL = level("id", "name", "args", "partialArgs", "willContinue")
+_PART = level("text", "thought", "thoughtSignature", functionCall=_CALL)
+_CANDIDATE = level(
+    "index",
+    content=level("role", parts=_PART),
+    finishReason=lambda reason: READ_FINISHES.get(reason, "stop"),
+)
+_USAGE = level(
+    *("promptTokenCount", "candidatesTokenCount", "totalTokenCount", "thoughtsTokenCount", "cachedContentTokenCount")
+)
+KNOWN_FIELDS = level("modelVersion", "responseId", "error", candidates=_CANDIDATE, usageMetadata=_USAGE)
+"""The fields of an answer that this wire's encoder writes; see ``vendor_fields``."""
 Part: TypeAlias = dict[str, Any]
 
 

@@ -23,7 +23,17 @@ from toolglot.core.events import (
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import read_arguments
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
+from toolglot.wires.vendor_fields import level
 from toolglot.wires.whole_calls import CompleteCall, WholeCalls
+
+_CALL = level("id", function=level("index", "name", "arguments"))
+_MESSAGE = level("role", "content", "thinking", tool_calls=_CALL)
+KNOWN_FIELDS = level(
+    *("model", "created_at", "done", "prompt_eval_count", "eval_count", "error"),
+    message=_MESSAGE,
+    done_reason=lambda reason: str(reason == "length"),
+)
+"""The fields of an answer that this wire's encoder writes; see ``vendor_fields``."""
 
 
 class StreamEncoder:

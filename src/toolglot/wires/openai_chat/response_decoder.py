@@ -23,7 +23,6 @@ from toolglot.core.events import (
     Event,
     Failed,
     Finished,
-    ProviderEvent,
     Reason,
     ReasoningDelta,
     ReasoningSigned,
@@ -56,8 +55,6 @@ MAX_TEMPLATES = 8
 CHUNKS_BEFORE_TEMPLATE = 8
 """Chunks before the first attempt: for a short response a template does not pay off."""
 NO_REASON = {"code": "upstream_failed", "message": "The upstream failed in the middle of its answer."}
-OTHERS = ("reasoning_details", "annotations")
-"""Message fields without a neutral form; they pass unchanged to clients of this wire."""
 
 
 class _Call(msgspec.Struct):
@@ -161,8 +158,6 @@ class PayloadDecoder(ToolAwareDecoder):
             # the older field of single calls; some servers fill both
             self.take_call(CallDelta(0, None, message.function_call), events)
             self.tidy = False
-        if message.reasoning_details or message.annotations:
-            events.append(ProviderEvent(NAME, {key: value for key in OTHERS if (value := getattr(message, key))}))
 
     def take_call(self, call: CallDelta, events: list[Event]) -> None:
         payload = call.function or Function()
@@ -436,8 +431,7 @@ def _read_choice(choice: Mapping[str, Any]) -> ChoiceDelta:
     older = message.get("function_call")
     older = _read_call({"function": older}).function if isinstance(older, dict) else None
     index = index if isinstance(index, int) else None
-    others = {key: message.get(key) for key in ("extra_content", *OTHERS)}
-    delta = MessageDelta(**texts, tool_calls=calls, function_call=older, **others)
+    delta = MessageDelta(**texts, tool_calls=calls, function_call=older, extra_content=message.get("extra_content"))
     finish = finish if isinstance(finish, str) else None
     return ChoiceDelta(delta, None, finish, index, choice.get("usage"), choice.get("error"))
 

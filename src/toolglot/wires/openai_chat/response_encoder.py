@@ -11,7 +11,7 @@ a finish reason, because agents retry forever when it is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from toolglot.core.events import (
@@ -21,7 +21,6 @@ from toolglot.core.events import (
     Event,
     Failed,
     Finished,
-    ProviderEvent,
     ReasoningDelta,
     ReasoningSigned,
     TextDelta,
@@ -29,33 +28,51 @@ from toolglot.core.events import (
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.openai_chat.errors import encode_failure
+from toolglot.wires.openai_chat.finish_reasons import unify_finish
 from toolglot.wires.openai_chat.function_fields import FUNCTIONS
 from toolglot.wires.openai_chat.request_decoder import NAME, write_signature
-from toolglot.wires.protocol import ClientRequest, ResponseIdentity
+from toolglot.wires.protocol import ClientRequest, HeadedEncoder, ResponseIdentity
 from toolglot.wires.translation import CACHED, REASONED, find_count
+from toolglot.wires.vendor_fields import level
 
 OPEN = b'},"finish_reason":null}]}\n\n'
 """Suffix of a chunk without a finish reason."""
 
 DONE = b"data: [DONE]\n\n"
+_SIGNED = level(google=level("thought_signature"))
+_CALL = level("index", "id", "type", function=level("name", "arguments"), extra_content=_SIGNED)
+_MESSAGE = level(
+    *("role", "content", "function_call", "reasoning_content"),
+    tool_calls=_CALL,
+    refusal="content",
+    reasoning="reasoning_content",
+    extra_content=_SIGNED,
+)
+_CHOICE = level("index", finish_reason=unify_finish, message=_MESSAGE, delta=_MESSAGE)
+KNOWN_FIELDS = level("id", "object", "created", "model", "usage", "error", choices=_CHOICE)
+"""The fields of an answer that this wire's encoder writes; see ``vendor_fields``."""
 ARGUMENTS = b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]'
 
 
-class StreamEncoder:
+class StreamEncoder(HeadedEncoder):
     """Encodes one streamed response."""
 
     def __init__(self, identity: ResponseIdentity, request: ClientRequest) -> None:
-        encoded = {
+        self.head: dict[str, Any] = {
             "id": f"chatcmpl-{identity.id}",
             "object": "chat.completion.chunk",
             "created": identity.created,
             "model": identity.model,
         }
-        self.bare = head = b"data: " + encode(encoded)[:-1] + b',"choices":['
-        self.prefix = head + b'{"index":0,"delta":{'
+        self.keep_constant({})
         self.role = b'"role":"assistant",'
         self.wants_usage = request.wants_usage
         self.signature = ""
+
+    def keep_constant(self, fields: Mapping[str, Any]) -> None:
+        """Add these fields to all further chunks."""
+        self.bare = head = b"data: " + encode({**self.head, **fields})[:-1] + b',"choices":['
+        self.prefix = head + b'{"index":0,"delta":{'
 
     def write(self, events: Sequence[Event]) -> bytes:
         """Encode the events as joined chunks."""
@@ -98,9 +115,6 @@ class StreamEncoder:
         self.signature = event.signature if event.kind == NAME else self.signature
         return b""
 
-    def carry(self, event: ProviderEvent) -> bytes:
-        return self.put(event.data) if event.wire == NAME else b""
-
     def finish(self, event: Finished) -> bytes:
         before = self.put(write_signature(self.signature)) if self.signature else b""
         first, self.role = self.role[:-1], b""
@@ -116,7 +130,6 @@ class StreamEncoder:
 STEPS: dict[type, Callable[[StreamEncoder, Any], bytes]] = {
     CallStarted: StreamEncoder.start_call,
     ReasoningSigned: StreamEncoder.keep_signature,
-    ProviderEvent: StreamEncoder.carry,
     Finished: StreamEncoder.finish,
     Failed: StreamEncoder.fail,
 }
@@ -155,7 +168,6 @@ def encode_response(events: Iterable[Event], identity: ResponseIdentity, request
     texts: dict[type, list[str]] = {TextDelta: [], ReasoningDelta: []}
     calls: dict[int, tuple[CallStarted, list[str]]] = {}
     complete: dict[int, dict[str, Any]] = {}
-    others: dict[str, Any] = {}
     finished, signature = Finished("stop"), ""
     signed: dict[int, str] = {}
     for event in events:
@@ -164,8 +176,6 @@ def encode_response(events: Iterable[Event], identity: ResponseIdentity, request
                 texts[type(event)].append(event.text)
             case ReasoningSigned(kind=kind) if kind == NAME:
                 signature = event.signature
-            case ProviderEvent(wire=wire, data=data) if wire == NAME:
-                others |= data
             case CallStarted():
                 calls[event.index] = (event, [])
                 signed[event.index], signature = signature, ""
@@ -176,7 +186,7 @@ def encode_response(events: Iterable[Event], identity: ResponseIdentity, request
             case Finished():
                 finished = event
     text, thought = "".join(texts[TextDelta]), "".join(texts[ReasoningDelta])
-    message: dict[str, Any] = {"role": "assistant", "content": text if text or not complete else None, **others}
+    message: dict[str, Any] = {"role": "assistant", "content": text if text or not complete else None}
     message |= write_signature(signature)
     if thought:
         message["reasoning_content"] = thought

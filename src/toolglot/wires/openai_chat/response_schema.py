@@ -29,8 +29,6 @@ class MessageDelta(msgspec.Struct):
     tool_calls: list[CallDelta] | None = None
     function_call: Function | None = None
     extra_content: Any = None
-    reasoning_details: Any = None
-    annotations: Any = None
 
 
 class ChoiceDelta(msgspec.Struct):

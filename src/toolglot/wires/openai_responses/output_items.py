@@ -37,8 +37,36 @@ from toolglot.wires.openai_responses.stream_position import StreamMark
 from toolglot.wires.openai_responses.tools import INPUT
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.translation import CACHE_WRITTEN, CACHED, REASONED, find_count, wrap_signature
+from toolglot.wires.vendor_fields import level
 
 Step: TypeAlias = tuple[str, dict[str, Any]]
+_PART = level("type", "text")
+_ITEM = level(
+    *("id", "type", "status", "role", "call_id", "name", "namespace", "arguments", "input"),
+    "encrypted_content",
+    summary=_PART,
+    content=_PART,
+)
+_COUNTS = level("cached_tokens", "cache_write_tokens"), level("reasoning_tokens")
+_USAGE = level(
+    *("input_tokens", "output_tokens", "total_tokens"),
+    **{"input_tokens_details": _COUNTS[0], "output_tokens_details": _COUNTS[1]},
+)
+_RESPONSE = level(
+    *("id", "object", "created_at", "status", "error", "model", "store", "instructions"),
+    *("tools", "tool_choice", "parallel_tool_calls"),
+    incomplete_details=level("reason"),
+    output=_ITEM,
+    usage=_USAGE,
+)
+_STEP = level(
+    *("type", "sequence_number", "item_id", "output_index", "content_index", "summary_index", "delta", "text"),
+    *("arguments", "input", "name", "code", "message", "param"),
+    **{"response": _RESPONSE, "item": _ITEM, "part": _PART},
+)
+KNOWN_FIELDS = _RESPONSE | _STEP
+"""The fields of an answer that this wire's encoder writes; see ``vendor_fields``. Others may echo the request as the
+upstream got it, which is not the client's."""
 CUT = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 

@@ -1,0 +1,239 @@
+"""Fields of an answer that no neutral event holds, put back for a client of the same wire.
+
+Strategy. ``Wire.known_fields`` names what the encoder of a wire writes itself, level by level. Everything else in the
+upstream's payload is a field of the vendor: it is added to the encoded payload at the same place. Objects in lists are
+matched by their ids or, without them, by kind and order; a text that was encoded in one piece is split where the
+upstream had several. Fields of a call, or of a text, that is not delivered are dropped with it; what describes the
+whole answer stays, so log probabilities also describe the marks of a call that the model wrote as text.
+
+In a stream the fields of an event are added to the next event of the same type that is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+
+from toolglot.core.json_numbers import encode
+from toolglot.wires.json_fields import parse_object
+from toolglot.wires.sse import BLANK, NO_FRAME, TRIES, EventStream, find_frame
+
+Level: TypeAlias = Mapping[str, "Known"]
+"""The fields of an object that an encoder writes."""
+Known: TypeAlias = Level | str | Callable[[str], str] | None
+"""What is known of a field: the fields inside, the name under which the encoder writes it, what a word of the vendor
+means, or only that the encoder writes it."""
+CALLS: Final = frozenset(("function", "function_call", "custom_tool_call", "tool_use"))
+"""Types of objects that only their ids identify."""
+PARTS: Final = ("delta", "content_block", "item", "part")
+"""What an event of a stream is about; its type is part of the type of the event."""
+
+
+class _Listed(Struct):
+    """The objects of a list as the upstream sent them, each with its unknown fields."""
+
+    entries: Sequence[tuple[Mapping[str, Any], dict[str, Any]]]
+
+
+def find_unknown(payload: Mapping[str, Any], known: Level, with_null: bool = True) -> dict[str, Any]:
+    """Return the fields of a payload that an encoder does not write."""
+    found: dict[str, Any] = {}
+    for key, value in payload.items():
+        if value is None and not with_null:
+            continue
+        if key not in known:
+            found[key] = value
+        elif (level := known[key]) is not None and (rest := _find_inside(value, level, payload, with_null)) is not None:
+            found[key] = rest
+    return found
+
+
+def _find_inside(value: Any, known: Known, payload: Mapping[str, Any], with_null: bool) -> object:
+    """What an encoder does not write of a field that it knows; None if it writes all of it."""
+    if isinstance(known, Mapping):
+        if isinstance(value, dict):
+            return find_unknown(value, known, with_null) or None
+        listed = value if isinstance(value, list) else ()
+        entries = [(each, find_unknown(each, known, with_null)) for each in listed if isinstance(each, dict)]
+        return _Listed(entries) if any(fields for _, fields in entries) else None
+    if isinstance(known, str):
+        return None if payload.get(known) else value or None
+    return value if callable(known) and isinstance(value, str) and known(value) != value else None
+
+
+def put_back(encoded: dict[str, Any], fields: Mapping[str, Any], known: Level) -> dict[str, Any]:
+    """Add unknown fields to an encoded object, in place. Returns those of objects that it does not have."""
+    left: dict[str, Any] = {}
+    for key, value in fields.items():
+        inner, level = encoded.get(key), known.get(key)
+        if isinstance(level, Mapping):
+            rest: object = value
+            if isinstance(value, _Listed):
+                rest = _put_back_listed(inner, value, level) if isinstance(inner, list) else value
+            elif isinstance(inner, dict):
+                rest = put_back(inner, value, level)
+            left |= {key: rest} if rest else {}
+        elif callable(level):
+            if isinstance(inner, str) and level(inner) == level(value):
+                encoded[key] = value
+        else:
+            encoded[key] = value
+            if isinstance(level, str) and encoded.get(level) == value:
+                encoded[level] = None
+    return left
+
+
+def _put_back_listed(encoded: list[Any], listed: _Listed, level: Level) -> _Listed | None:
+    at, left = 0, []
+    for given, fields in listed.entries:
+        found = _find(encoded, given, at)
+        if found is None:
+            left += [(given, fields)] if fields else []
+            continue
+        one, text = encoded[found], given.get("text")
+        if text and isinstance(text, str) and one["text"] != text and one["text"].startswith(text):
+            encoded[found : found + 1] = [one | {"text": text}, one | {"text": one["text"][len(text) :]}]
+        rest = put_back(encoded[found], fields, level)
+        left += [(given, rest)] if rest else []
+        at = found + 1
+    return _Listed(left) if left else None
+
+
+def _find(encoded: list[Any], given: Mapping[str, Any], at: int) -> int | None:
+    """The index of the object that the upstream's one became; None if there is none."""
+    kind, name = _kind_of(given), _name_of(given)
+    same = [index for index, one in enumerate(encoded) if isinstance(one, dict) and _kind_of(one) == kind]
+    exact = next((index for index in same if name is not None and _name_of(encoded[index]) == name), None)
+    if exact is not None or (name is not None and kind[0] in CALLS):
+        return exact
+    return next((index for index in same if index >= at), same[-1] if same else None)
+
+
+def _kind_of(entry: Mapping[str, Any]) -> tuple[object, ...]:
+    called = "functionCall" in entry or "function" in entry
+    return "function" if called else entry.get("type"), "text" in entry, entry.get("thought") is True
+
+
+def _name_of(entry: Mapping[str, Any]) -> object:
+    called = entry.get("functionCall")
+    entry = called if isinstance(called, dict) else entry
+    return entry.get("call_id") or entry.get("id") or entry.get("index")
+
+
+def restore_fields(encoded: bytes, body: bytes, known: Level) -> bytes:
+    """Return an encoded answer with the fields that the upstream's body has besides."""
+    payload = parse_object(body)
+    fields = find_unknown(payload, known) if payload is not None else {}
+    if not fields or (written := parse_object(encoded)) is None:
+        return encoded
+    put_back(written, fields, known)
+    return encode(written)
+
+
+class StreamFields:
+    """The unknown fields of one stream. ``waiting`` are those that no event was written for, by type of event.
+
+    Parameters: ``keep_constant``, if set, adds fields to all further events; it gets those of the answer itself that
+    two events in a row have, because many chunks are not decoded.
+    """
+
+    def __init__(self, known: Level, lines: bool, keep_constant: Callable[[dict[str, Any]], None] | None) -> None:
+        self.known = known
+        self.waiting: dict[object, dict[str, Any]] = {}
+        self._stream = EventStream()
+        self._delimiter = b"\n" if lines else BLANK
+        self._rest = b""
+        self._keep_constant = keep_constant
+        self._frame, self._tries, self._plain = NO_FRAME, TRIES, b""
+        self._last: dict[str, Any] = {}
+        self._constant: dict[str, Any] = {}
+
+    def read(self, chunk: bytes) -> None:
+        """Note the unknown fields of the upstream's bytes. Most chunks differ in one string from one without any."""
+        (before, after), partial = self._frame, self._rest or self._stream.waiting
+        framed = chunk.startswith(before) and chunk.endswith(after) and not partial
+        if framed and chunk.find(b'"', len(before), -len(after)) < 0:
+            return
+        if self._delimiter == BLANK:
+            events = self._stream.feed(chunk)
+        else:
+            *events, self._rest = (self._rest + chunk).split(self._delimiter)
+        for event in events:
+            payload = parse_object(event) if event[:1] == b"{" else None
+            if payload is not None and not self._note(payload) and len(events) == 1 and self._tries and not partial:
+                if self._plain:
+                    self._frame, self._tries = find_frame(self._plain, chunk), self._tries - 1
+                self._plain = chunk
+
+    def _note(self, payload: Mapping[str, Any]) -> bool:
+        """Note the unknown fields of an event; null means nothing in a stream. Returns whether there are any."""
+        fields = find_unknown(payload, self.known, with_null=False)
+        if self._keep_constant is not None:
+            answer = {name: value for name, value in fields.items() if name not in self.known}
+            constant = {
+                name: value for name, value in answer.items() if name in self._last and self._last[name] == value
+            }
+            self._last = answer
+            if constant != self._constant:
+                self._constant = constant
+                self._keep_constant(constant)
+            fields = {name: value for name, value in fields.items() if name not in constant}
+        if fields:
+            kind = _type_of(payload)
+            self.waiting[kind] = _combine(self.waiting.get(kind, {}), fields)
+        return bool(fields)
+
+    def write(self, written: bytes) -> bytes:
+        """Return encoded events with the fields that wait for events of their types."""
+        if not self.waiting or not written:
+            return written
+        return self._delimiter.join([self._add(event) for event in written.split(self._delimiter)])
+
+    def _add(self, event: bytes) -> bytes:
+        start = event.find(b"{")
+        payload = parse_object(event[start:]) if start >= 0 and self.waiting else None
+        kind = None if payload is None else _type_of(payload)
+        if payload is None or kind not in self.waiting:
+            return event
+        if left := put_back(payload, self.waiting.pop(kind), self.known):
+            self.waiting[kind] = left
+        return event[:start] + encode(payload)
+
+
+def _type_of(payload: Mapping[str, Any]) -> tuple[object, ...]:
+    parts = (payload.get(name) for name in PARTS)
+    return payload.get("type"), *(part.get("type") for part in parts if isinstance(part, dict))
+
+
+def _combine(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of two events as those of one: lists are joined, anything else is the later one's."""
+    both = {**one, **other}
+    for key in one.keys() & other.keys():
+        before, after = one[key], other[key]
+        if isinstance(before, dict) and isinstance(after, dict):
+            both[key] = _combine(before, after)
+        elif isinstance(before, list) and isinstance(after, list):
+            both[key] = before + after
+        elif isinstance(before, _Listed) and isinstance(after, _Listed):
+            both[key] = _join(before, after)
+    return both
+
+
+def _join(one: _Listed, other: _Listed) -> _Listed:
+    """The objects of both lists; those of one kind and name are one."""
+    entries: list[tuple[Mapping[str, Any], dict[str, Any]]] = [*one.entries]
+    for given, fields in other.entries:
+        key = _kind_of(given), _name_of(given)
+        same = next((at for at, (each, _) in enumerate(entries) if (_kind_of(each), _name_of(each)) == key), None)
+        if same is None:
+            entries.append((given, fields))
+        else:
+            entries[same] = given, _combine(entries[same][1], fields)
+    return _Listed(entries)
+
+
+def level(*names: str, **inner: Known) -> dict[str, Known]:
+    """The fields of an object: names, and those with fields inside or with another name."""
+    return {**dict.fromkeys(names), **inner}

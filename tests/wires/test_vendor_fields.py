@@ -1,0 +1,165 @@
+"""Fields of the vendor that toolglot does not know reach a client of the same wire, also if the answer is encoded anew."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+from support.line import Line
+from support.oracle.records import WIRES
+from support.oracle.talks import make_answer, make_request
+from support.oracle.wires import write_answer, write_request
+from support.rows import in_one_test
+
+from toolglot.gateway.exchange import Exchange
+from toolglot.gateway.response_pipeline import reply
+from toolglot.gateway.response_streams import open_stream
+from toolglot.wires.vendor_fields import level, restore_fields
+
+TALKS = int(os.environ.get("TOOLGLOT_TALKS", "10"))
+ARGUMENTS = ("input", "args", "arguments", "parameters")
+MARK = "mark"
+QUESTION = {"role": "user", "content": "hi"}
+TOOL = {"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}
+
+
+@pytest.fixture(autouse=True)
+def encode_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No bytes of an upstream pass as they are."""
+    monkeypatch.setattr(Exchange, "may_pass_through", property(lambda exchange: False))
+
+
+def add_fields(value: Any, rng: Random, added: dict[str, tuple[str, ...]], path: tuple[str, ...] = ()) -> None:
+    """Add unknown fields at random levels; ``added`` gets the path of each value."""
+    if isinstance(value, list):
+        for one in value:
+            add_fields(one, rng, added, path)
+    if not isinstance(value, dict):
+        return
+    for name in [name for name in value if name not in ARGUMENTS]:
+        add_fields(value[name], rng, added, (*path, name))
+    if rng.random() < 0.4:
+        name, mark = f"x{len(added)}", f"{MARK}{len(added)}"
+        added[mark] = (*path, name)
+        value[name] = rng.choice([mark, [mark], {"deep": mark}, [{"deep": mark}]])
+
+
+def find_marks(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if isinstance(value, dict | list):
+        for name, one in value.items() if isinstance(value, dict) else [("", one) for one in value]:
+            yield from find_marks(one, (*path, name) if name else path)
+    elif isinstance(value, str) and value.startswith(MARK):
+        yield value, path
+
+
+def change_events(raw: bytes, rng: Random, added: dict[str, tuple[str, ...]]) -> Iterator[bytes]:
+    """The lines of a stream, with more fields in every event."""
+    for line in raw.split(b"\n"):
+        prefix = b"data: " if line.startswith(b"data: {") else b""
+        if not line[len(prefix) :].startswith(b"{"):
+            yield line
+            continue
+        payload = json.loads(line[len(prefix) :])
+        add_fields(payload, rng, added)
+        yield prefix + json.dumps(payload).encode()
+
+
+def read_stream(written: bytes) -> list[Any]:
+    lines = [line.removeprefix(b"data: ") for line in written.split(b"\n")]
+    return [json.loads(line) for line in lines if line[:1] == b"{"]
+
+
+@in_one_test("stream", [False, True])
+@in_one_test("mode", ["native", "text"])
+@in_one_test("wire", WIRES)
+def test_unknown_fields_of_every_level_arrive(wire: str, mode: str, stream: bool) -> None:
+    for seed in range(TALKS):
+        rng, added = Random(f"{wire} {mode} {stream} {seed}"), dict[str, tuple[str, ...]]()
+        exchange = Line(wire, wire, mode=mode).open(write_request(wire, make_request(rng, stream)), stream)
+        raw = write_answer(wire, make_answer(rng), stream, rng.choice([3, 7, 1000]))
+        if stream:
+            raw = b"\n".join(change_events(raw, rng, added))
+            opened, size = open_stream(exchange), rng.choice([30, 200, 5000])
+            out = b"".join([opened.feed(raw[at : at + size]) for at in range(0, len(raw), size)]) + opened.close()
+            arrived = dict(mark for event in read_stream(out) for mark in find_marks(event))
+        else:
+            payload = json.loads(raw)
+            add_fields(payload, rng, added)
+            arrived = dict(find_marks(json.loads(reply(exchange, json.dumps(payload).encode()))))
+        assert {mark: path[: len(added[mark])] for mark, path in arrived.items()} == added
+
+
+@pytest.mark.parametrize("client", sorted(set(WIRES) - {"openai_chat"}))
+def test_other_wires_never_see_them(client: str) -> None:
+    rng, added = Random(client), dict[str, tuple[str, ...]]()
+    exchange = Line(client, "openai_chat").open(write_request(client, make_request(rng, False)), False)
+    payload = json.loads(write_answer("openai_chat", make_answer(rng), False))
+    for name in ("usage",):  # its counts pass as the upstream sent them
+        payload.pop(name)
+    add_fields(payload, rng, added)
+    assert added and MARK.encode() not in reply(exchange, json.dumps(payload).encode())
+
+
+def chat(stream: bool) -> Exchange:
+    asked = {"model": "m", "messages": [QUESTION], "tools": [TOOL], "stream": stream}
+    return Line("openai_chat", "openai_chat", mode="text").open(json.dumps(asked).encode(), stream)
+
+
+def test_a_text_that_becomes_a_call_keeps_what_describes_the_answer() -> None:
+    """Log probabilities describe what the model wrote, with the marks of its call."""
+    text = '<tool_call>\n{"name": "read", "arguments": {}}\n</tool_call>'
+    logprobs = {"content": [{"token": text, "logprob": -0.1}], "refusal": None}
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "logprobs": logprobs}
+    answer = {"id": "1", "system_fingerprint": "fp", "choices": [choice | {"finish_reason": "eos"}]}
+    got = json.loads(reply(chat(False), json.dumps(answer).encode()))
+    assert (got["system_fingerprint"], got["choices"][0]["logprobs"]) == ("fp", logprobs)
+    assert (got["choices"][0]["finish_reason"], got["choices"][0]["message"]["content"]) == ("tool_calls", None)
+    out, at = b"", open_stream(chat(True))
+    for piece in [*text, ""]:
+        token = {"content": [{"token": piece}]}
+        choice = {
+            "index": 0,
+            "delta": {"content": piece},
+            "logprobs": token,
+            "finish_reason": None if piece else "stop",
+        }
+        event = {"id": "1", "object": "chat.completion.chunk", "system_fingerprint": "fp", "choices": [choice]}
+        out += at.feed(b"data: " + json.dumps(event).encode() + b"\n\n")
+    out += at.feed(b"data: [DONE]\n\n") + at.close()
+    tokens = [one["token"] for event in read_stream(out) for choice in event["choices"]
+              for one in (choice.get("logprobs") or {"content": []})["content"]]  # fmt: skip
+    assert "".join(tokens) == text and all(event["system_fingerprint"] == "fp" for event in read_stream(out))
+
+
+def test_words_of_the_vendor_are_kept_where_they_mean_the_same() -> None:
+    message = {"role": "assistant", "content": None, "refusal": "No.", "reasoning": "Hm."}
+    choice = {"index": 0, "message": message, "finish_reason": "eos", "native_finish_reason": "END"}
+    got = json.loads(reply(chat(False), json.dumps({"id": "1", "choices": [choice]}).encode()))["choices"][0]
+    assert (got["finish_reason"], got["native_finish_reason"]) == ("eos", "END")
+    assert got["message"] == message | {"reasoning_content": None}
+    body = {"content": [{"type": "text", "text": "Hi"}], "stop_reason": "stop_sequence", "stop_sequence": "x"}
+    asked = {"model": "m", "max_tokens": 9, "messages": [QUESTION], "tools": [{"name": "read", "input_schema": {}}]}
+    exchange = Line("anthropic_messages", "anthropic_messages").open(json.dumps(asked).encode(), False)
+    got = json.loads(reply(exchange, json.dumps({"type": "message", "role": "assistant", **body}).encode()))
+    assert (got["stop_reason"], got["stop_sequence"]) == ("stop_sequence", "x")
+
+
+def test_blocks_keep_their_borders_and_citations() -> None:
+    cited = [{"type": "text", "text": text, "citations": [{"cited_text": text}]} for text in ("One.", "Two.")]
+    search = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "x"}}
+    body = {"type": "message", "role": "assistant", "content": [search, *cited], "stop_reason": "end_turn"}
+    asked = {"model": "m", "max_tokens": 9, "messages": [QUESTION], "tools": [{"name": "read", "input_schema": {}}]}
+    exchange = Line("anthropic_messages", "anthropic_messages").open(json.dumps(asked).encode(), False)
+    assert json.loads(reply(exchange, json.dumps(body).encode()))["content"] == [search, *cited]
+
+
+def test_fields_of_a_call_that_is_not_delivered_are_dropped() -> None:
+    known = level(calls=level("id", "type"))
+    upstream = {"calls": [{"id": name, "type": "function", "x": name} for name in ("1", "2", "3")]}
+    encoded = {"calls": [{"id": name, "type": "function"} for name in ("3", "1")]}
+    got = json.loads(restore_fields(json.dumps(encoded).encode(), json.dumps(upstream).encode(), known))
+    assert [call["x"] for call in got["calls"]] == ["3", "1"]
