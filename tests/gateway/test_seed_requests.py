@@ -4,6 +4,8 @@
 - *Plan*: "Tool Calling Transformation Middleware - Implementation Plan" (phases 1, 2 and 5, and their unit tests)
 
 Where the two documents show different example values for the same parameter, the lines are compared without the values.
+So are all other example values: those of the documents are plausible, and models send plausible examples as calls. Ours are
+made up, and a call that holds one is refused.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import pytest
 
 import toolglot
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
+from toolglot.core.made_up_values import find_made_up
 from toolglot.prompting.call_writer import resolve_dialect
 from toolglot.prompting.conversation import render_as_text
 from toolglot.prompting.tool_listing import list_tools
@@ -58,8 +61,14 @@ def section(*tools: Tool) -> str:
     return list_tools(tools, ROO)
 
 
+def check_section(taught: str, expected: str) -> None:
+    """All but the example values is as expected, and these are made up."""
+    assert without_values(taught) == without_values(expected)
+    assert not re.findall(r">[^<>]+</", re.sub(r"\s+", "", expected)) or find_made_up(taught)
+
+
 def without_values(text: str) -> list[str]:
-    return [re.sub(r">[^<>]+</", "></", line) for line in text.splitlines()]
+    return re.sub(r">\n?[^<>\n]+\n?</", "></", text).splitlines()
 
 
 def user(text: str) -> Message:
@@ -75,9 +84,9 @@ def texts_of(conversation: Conversation) -> list[tuple[str, str]]:
 
 
 def test_examples_direction_1_example_1_read_file_tool() -> None:
-    assert (
-        section(READ)
-        == """<tools>
+    check_section(
+        section(READ),
+        """<tools>
 ## read
 Description: Read a file from the filesystem with line numbers
 Parameters:
@@ -91,14 +100,14 @@ Usage:
 <offset>10</offset>
 <limit>50</limit>
 </read>
-</tools>"""
+</tools>""",
     )
 
 
 def test_examples_direction_1_example_2_bash_command_tool() -> None:
-    assert (
-        section(BASH)
-        == """<tools>
+    check_section(
+        section(BASH),
+        """<tools>
 ## bash
 Description: Execute a bash command in a persistent shell session
 Parameters:
@@ -112,14 +121,14 @@ Usage:
 <description>Install axios package for HTTP requests</description>
 <timeout>30000</timeout>
 </bash>
-</tools>"""
+</tools>""",
     )
 
 
 def test_examples_direction_1_example_3_write_file_tool() -> None:
-    assert (
-        section(WRITE)
-        == """<tools>
+    check_section(
+        section(WRITE),
+        """<tools>
 ## write
 Description: Write content to a file, creating it if it doesn't exist
 Parameters:
@@ -133,7 +142,7 @@ Usage:
 console.log('Hello World');
 </content>
 </write>
-</tools>"""
+</tools>""",
     )
 
 
@@ -351,13 +360,14 @@ def test_a_tool_without_a_description_is_not_taught_an_empty_one(dialect: str, d
 
 def test_plan_phase_2_base_tool_instructions() -> None:
     (_, prompt), _ = texts_of(Conversation("m", (user("Hi"),), (READ,)))
-    assert prompt == PHASE_2.strip() + "\n\n" + section(READ)
+    check_section(prompt, PHASE_2.strip() + "\n\n" + section(READ))
 
 
 def test_plan_phase_2_original_system_prompt_is_preserved_and_comes_first() -> None:
     messages = (Message("system", (Text("You are a pirate."),)), user("Hi"))
     (role, prompt), _ = texts_of(Conversation("m", messages, (READ,)))
-    assert role == "system" and prompt == "You are a pirate.\n\n" + PHASE_2.strip() + "\n\n" + section(READ)
+    assert role == "system"
+    check_section(prompt, "You are a pirate.\n\n" + PHASE_2.strip() + "\n\n" + section(READ))
 
 
 def test_plan_phase_2_duplicate_injection_prevented() -> None:

@@ -113,7 +113,6 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "prompting.mark_escaping:_list_marks": (ALL, "marks that are escaped"),
     "prompting.mark_escaping:get_mark_escaper": (64, "mark escapers of a dialect and tool names"),
     "prompting.named_calls:_compile": (16, "compiled escaping rules"),
-    "prompting.example_arguments:_select_texts": (64, "examples that fit the parameters of a tool"),
     "prompting.tool_prompt:_build": (64, "prompts of a tool set"),
     "reading.dialect_index:_find_by_model": (256, "the dialect of a model name"),
     "reading.dialect_index:self._tool_sets": (64, "landmarks of a tool set"),

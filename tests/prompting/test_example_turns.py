@@ -9,9 +9,10 @@ import pytest
 
 import toolglot
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolChoice
+from toolglot.core.made_up_values import find_made_up, make_number, make_word
 from toolglot.prompting.call_writer import to_definition
 from toolglot.prompting.conversation import render_as_text
-from toolglot.prompting.example_turns import FOLDER, render_with_examples
+from toolglot.prompting.example_turns import render_with_examples
 
 
 def make_tool(name: str, *parameters: str, description: str = "") -> Tool:
@@ -80,19 +81,26 @@ def test_absolute_paths_are_shown_where_the_tools_ask_for_them() -> None:
         make_tool("write", "path", "content"),
     )
     for name, arguments in list_calls(render(tools), tools, "fenced_json"):
-        assert arguments["path"].startswith(FOLDER), name
-    assert not any(FOLDER in text for _, text in render())
+        assert arguments["path"].startswith("/"), name
+    assert not any('file_path": "/' in text for _, text in render())
 
 
 WEATHER, CLOCK = make_tool("get_weather", "city"), make_tool("now")
 
 
+def cities(*numbers: int) -> list[tuple[str, dict[str, str]]]:
+    return [
+        ("get_weather", {"city": make_word("get_weather", "city", "0", number=number).capitalize()})
+        for number in numbers
+    ]
+
+
 @pytest.mark.parametrize(
     ("tools", "shown"),
     [
-        ((WEATHER,), [("get_weather", {"city": "Zq1"}), ("get_weather", {"city": "Zq2"})]),
+        ((WEATHER,), cities(0, 1)),
         ((CLOCK,), [("now", {})]),
-        ((CLOCK, READ, WRITE, WEATHER), [("now", {}), ("get_weather", {"city": "Zq3"})]),
+        ((CLOCK, READ, WRITE, WEATHER), [("now", {}), *cities(2)]),
     ],
 )
 def test_other_tools_get_an_example_of_several_calls(tools: tuple[Tool, ...], shown: list[object]) -> None:
@@ -118,11 +126,22 @@ def test_values_have_the_types_of_the_schema() -> None:
     parameters = {"type": "object", "properties": schemas, "required": [key for key in schemas if key != "extra"]}
     tools = (Tool("measure", "Measure.", parameters),)
     first, second = (arguments for _, arguments in list_calls(render(tools, parallel=True), tools, "fenced_json"))
-    assert first == {
-        **{"text": "Zq1", "count": 11, "share": 1.5, "fast": True, "unit": "km", "kind": "x", "none": None},
-        **{"names": ["Zq1"], "things": ["Zq1"], "place": {"y": 11}},
+    name = make_word("measure", "name", "0").capitalize()
+    number = {key: make_number("measure", key) for key in ("count", "share", "y")}
+    assert {**first, "text": "", "things": []} == {
+        **{"text": "", "count": number["count"], "share": number["share"], "fast": True, "unit": "km"},
+        **{"kind": "x", "none": None, "names": [name], "things": [], "place": {"y": number["y"]}},
     }
-    assert [second[key] for key in ("text", "count", "unit")] == ["Zq2", 12, "mile"]
+    assert all(find_made_up(json.dumps(first[key])) for key in ("text", "things"))
+    assert second["unit"] == "mile" and not any(second[key] == first[key] for key in ("text", "count", "share"))
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+@pytest.mark.parametrize("dialect", ["fenced_json", "hermes", "roo_xml"])
+def test_every_value_of_an_example_is_recognised(dialect: str, parallel: bool) -> None:
+    for tools in (TOOLS, (WEATHER,)):
+        for _, arguments in list_calls(render(tools, dialect, parallel=parallel), tools, dialect):
+            assert all(find_made_up(json.dumps(value)) for value in arguments.values()), arguments
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from support.samples import load_samples, load_tools
 import toolglot
 from toolglot.core.conversation import Tool
 from toolglot.core.events import CallRejected, Defect, Reason
+from toolglot.core.made_up_values import make_number
 from toolglot.core.schema.validation import find_argument_defects
 from toolglot.prompting.call_writer import parse_tools, write_call
 from toolglot.prompting.feedback import MAX_FEEDBACK, find_near_names, holds_placeholder, write_feedback
@@ -133,7 +134,9 @@ def test_a_missing_number_gets_an_example_that_is_called_so() -> None:
     )
     assert '`unit` is the text "celcius", but it must be one of "celsius", "fahrenheit"' in paragraph
     assert "The value of `days` is only an example: write your own." in paragraph
-    assert read_example(example) == ("get_weather", {"city": "Oslo", "unit": "celsius", "days": 2})
+    name, arguments = read_example(example)
+    assert (name, arguments.pop("days")) == ("get_weather", make_number("get_weather", "days"))
+    assert arguments == {"city": "Oslo", "unit": "celsius"}
 
 
 @in_one_test("dialect", [None, "hermes"])
@@ -217,7 +220,7 @@ def test_a_cut_optional_argument_is_not_forgotten() -> None:
 def test_text_in_a_value_is_not_taken_for_arguments() -> None:
     call = hermes("get_weather", city='<days>3</days> start_line=1, "unit": "celsius", days=', unit="kelvin")
     arguments = read_example(split(toolglot.feedback(reject(call), TOOLS))[1])[1]
-    assert arguments["days"] == 2
+    assert arguments["days"] == make_number("get_weather", "days")
     nested = hermes("read_file", pth={"path": "x", "start_line": 1, "old": 'start_line="'})
     assert list(read_example(split(toolglot.feedback(reject(nested), TOOLS))[1])[1]) == ["path"]
 

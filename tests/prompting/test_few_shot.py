@@ -20,7 +20,8 @@ from toolglot.core.conversation import (
     ToolChoice,
     ToolResult,
 )
-from toolglot.prompting.example_arguments import RequiredArguments
+from toolglot.core.made_up_values import find_made_up, make_word
+from toolglot.prompting.example_arguments import ExampleArguments
 from toolglot.prompting.few_shot import MOST_EXAMPLES, AnswerKind, choose_answer_kind, render_for_small_model
 from toolglot.prompting.grammar.gbnf import build_text_grammar
 
@@ -44,6 +45,7 @@ SETTINGS = Tool(
         "required": ["mode", "count", "tags", "on", "inner"],
     },
 )
+CITY = make_word("get_weather", "city", "0").capitalize()
 CALLED = Message("assistant", (ToolCall("c1", "get_weather", '{"city":"Oslo"}'),))
 RESULT = Message("tool", (ToolResult("c1", "get_weather", (Text("12 degrees, light rain"),)),))
 
@@ -95,8 +97,8 @@ def test_examples_are_between_the_system_prompt_and_the_conversation() -> None:
     assert [message.text for message in rendered.messages[1:5]] == [
         "Hello!",
         "Hello! What can I do for you?",
-        "Get the weather of a city, city Paris.",
-        '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>',
+        f"Get the weather of a city, city {CITY}.",
+        f'<tool_call>\n{{"name": "get_weather", "arguments": {{"city": "{CITY}"}}}}\n</tool_call>',
     ]
     assert rendered.messages[-1] == QUESTION
     assert (rendered.tools, rendered.sampling.temperature) == ((), 0.0)
@@ -108,11 +110,11 @@ def test_every_example_fits_its_tool_and_differs_from_the_last() -> None:
     ).conversation
     definition = {"name": SETTINGS.name, "parameters": SETTINGS.parameters}
     shown = [read(message.text, [definition]) for message in rendered.messages if message.role == "assistant"]
-    assert [json.loads(reading.calls[0].arguments) for reading in shown] == [
-        {"mode": "fast", "count": 3, "tags": ["blue"], "on": True, "inner": {"path": "plan.txt"}},
-        {"mode": "slow", "count": 40, "tags": ["green"], "on": False, "inner": {"path": "docs/guide.md"}},
-    ]
-    assert rendered.messages[1].text.startswith("set up, mode fast, count 3, ")
+    first, second = (json.loads(reading.calls[0].arguments) for reading in shown)
+    assert [(made["mode"], made["on"]) for made in (first, second)] == [("fast", True), ("slow", False)]
+    for key in ("count", "tags", "inner"):
+        assert first[key] != second[key] and find_made_up(json.dumps(first[key])) and find_made_up(json.dumps(second))
+    assert rendered.messages[1].text.startswith(f"set up, mode fast, count {first['count']}, ")
 
 
 def test_many_tools_do_not_mean_many_examples() -> None:
@@ -202,7 +204,7 @@ def test_the_client_keeps_what_it_asked_for() -> None:
 def test_a_dialect_without_a_grammar_still_gets_a_prompt() -> None:
     rendered = render_for_small_model(ask_for(QUESTION), "pythonic").conversation
     assert "grammar" not in rendered.extra
-    assert '[get_weather(city="Paris")]' in [message.text for message in rendered.messages]
+    assert f'[get_weather(city="{CITY}")]' in [message.text for message in rendered.messages]
 
 
 def request(conversation: Conversation) -> dict[str, Any]:
@@ -229,7 +231,7 @@ def test_the_embedded_model_calls_answers_and_talks() -> None:
 
 def test_schema_that_refers_to_itself_is_filled_to_a_limit() -> None:
     node = {"type": "object", "properties": {"inner": {"$ref": "#"}}, "required": ["inner"]}
-    made = RequiredArguments(node, 0, lambda key, kind, number: key).make()
+    made = ExampleArguments(Tool("walk", "", node)).make()
     assert made == {"inner": {"inner": {"inner": {"inner": {}}}}}
 
 
@@ -242,4 +244,4 @@ def test_references_below_the_root_are_followed() -> None:
         "required": ["place"],
         "$defs": {"c": {"enum": ["Oslo", "Rome"]}},
     }
-    assert RequiredArguments(schema, 1, lambda key, kind, number: key).make() == {"place": {"city": "Rome"}}
+    assert ExampleArguments(Tool("go", "", schema), 1).make() == {"place": {"city": "Rome"}}

@@ -24,10 +24,11 @@ from toolglot.core.conversation import (
     ToolChoice,
     ToolResult,
 )
+from toolglot.core.made_up_values import make_number, make_word
 from toolglot.core.tool_names import assign_names
 from toolglot.prompting.call_writer import resolve_dialect
 from toolglot.prompting.conversation import render_as_text, tool_prompt, write_result
-from toolglot.prompting.example_arguments import make_example_arguments
+from toolglot.prompting.example_arguments import ExampleArguments
 from toolglot.prompting.mark_escaping import choose_break_character, get_mark_escaper
 from toolglot.prompting.tool_listing import list_tools, write_examples
 
@@ -220,6 +221,9 @@ def test_only_restricts_the_offered_and_accepted_tools() -> None:
     assert prompted.tools == (BASH,) and "The tool read" not in prompted.conversation.messages[0].text
 
 
+FILE = "/".join(make_word("search", "file", str(at)).capitalize() for at in range(2)) + ".txt"
+
+
 def test_enums_defaults_nested_and_array_parameters_are_shown() -> None:
     tool = offer(
         "search",
@@ -241,9 +245,9 @@ def test_enums_defaults_nested_and_array_parameters_are_shown() -> None:
         "  - line: (optional) integer",
         "<mode>fast</mode>",
         "<limit>7</limit>",
-        "<options><depth>1</depth></options>",
-        "<files><item>/path/to/file.js</item></files>",
-        "<edits><item><line>1</line></item></edits>",
+        f"<options><depth>{make_number('search', 'depth')}</depth></options>",
+        f"<files><item>{FILE}</item></files>",
+        f"<edits><item><line>{make_number('search', 'line')}</line></item></edits>",
     ):
         assert line in shown.splitlines()
 
@@ -251,21 +255,27 @@ def test_enums_defaults_nested_and_array_parameters_are_shown() -> None:
 @in_one_test(
     ("key", "schema", "example"),
     [
-        ("workdir", {"type": "string"}, "/path/to/project"),
-        ("url", {"type": "string"}, "https://example.com/docs"),
-        ("when", {"type": "string", "format": "date"}, "2025-06-01"),
+        ("workdir", {"type": "string"}, "{0}/{1}"),
+        ("url", {"type": "string"}, "https://{0}.example/{1}"),
+        ("when", {"type": "string", "format": "date"}, "7219-04-17"),
+        ("code", {"type": "string", "pattern": "^[0-9]+$"}, "{number}"),
+        ("code", {"type": "string", "maxLength": 12}, "{0}"),
         ("flag", {"type": "boolean"}, True),
         ("kind", {"const": "x"}, "x"),
         ("port", {"type": "integer", "maximum": 1024}, 1024),
-        ("ratio", {"type": "number", "minimum": 2.5}, 2.5),
-        ("either", {"anyOf": [{"type": "null"}, {"type": "integer"}]}, 1),
+        ("ratio", {"type": "number", "maximum": 2.5}, 2.5),
+        ("either", {"anyOf": [{"type": "null"}, {"type": "integer"}]}, make_number("t", "either")),
         ("both", {"type": ["null", "boolean"]}, True),
-        ("loop", {"$ref": "#/properties/loop"}, "text"),
-        ("anything", True, "text"),
+        ("loop", {"$ref": "#/properties/loop"}, "{0} {1}"),
+        ("anything", True, "{0} {1}"),
     ],
 )
-def test_examples_are_plausible(key: str, schema: Any, example: Any) -> None:
-    assert make_example_arguments({"type": "object", "properties": {key: schema}}) == {key: example}
+def test_examples_have_the_form_that_the_key_and_the_schema_ask_for(key: str, schema: Any, example: Any) -> None:
+    tool = Tool("t", "", {"type": "object", "properties": {key: schema}})
+    if isinstance(example, str):
+        words = [make_word("t", key, str(at)).capitalize() for at in range(3)]
+        example = example.format(*words, number=make_number("t", key))
+    assert ExampleArguments(tool, only_required=False).make() == {key: example}
 
 
 def test_a_schema_that_contains_itself_is_shown() -> None:

@@ -41,6 +41,7 @@ class Reason(StrEnum):
     FABRICATED_RESULT = "fabricated_result"
     QUOTATION = "quotation"
     LEAKED = "leaked"
+    COPIED_EXAMPLE = "copied_example"
 
 
 class Defect(Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from toolglot.core.conversation import Message, Text, ToolResult
+from toolglot.core.made_up_values import list_made_up
 from toolglot.core.normal_forms import cut_unfinished, join_encoded, list_views, normal_forms, strip_signs
 from toolglot.core.text_cache import TextCache
 from toolglot.core.windowed_search import replace_all
@@ -76,14 +77,17 @@ class Quotations:
     """Normal forms of the texts that an answer may quote. Falsy if there are none.
 
     Parameters: ``texts``: texts with call markup; ``sources``: the last texts of the conversation, the latest first,
-    any of which may hold a piece of a call.
+    any of which may hold a piece of a call; ``made_up``: values of this project's own examples that occur in the texts.
     """
 
-    __slots__ = ("_sources", "_texts")
+    __slots__ = ("_sources", "_texts", "made_up")
 
-    def __init__(self, texts: Iterable[str] = (), sources: Iterable[str] = ()) -> None:
+    def __init__(
+        self, texts: Iterable[str] = (), sources: Iterable[str] = (), made_up: frozenset[str] = frozenset()
+    ) -> None:
         self._texts = tuple(texts)
         self._sources = tuple(sources)
+        self.made_up = made_up
 
     def __bool__(self) -> bool:
         return bool(self._texts)
@@ -258,15 +262,17 @@ def find_quotations(
     """
     search = _search_for(tuple(names), shell, marks)
     found = {text: search.look(text) for text in texts if text}
-    if not any(found.values()):
-        return NO_QUOTATIONS
+    made_up = frozenset[str]().union(*(own for _, own in found.values() if own))
+    if not any(normal for normal, _ in found.values()):
+        return Quotations(made_up=made_up) if made_up else NO_QUOTATIONS
     recent, left = [], MAX_PIECED_CHARACTERS
     for text in reversed(found):
         left -= len(text)
         if left >= 0:
             recent.append(text)
     joined = filter(None, (join_encoded(first, second) for second, first in pairwise(recent)))
-    return Quotations([*filter(None, found.values()), *map(_normalise, joined)], map(_normalise, recent))
+    marked = [normal for normal, _ in found.values() if normal]
+    return Quotations([*marked, *map(_normalise, joined)], map(_normalise, recent), made_up)
 
 
 class _Search:
@@ -277,17 +283,18 @@ class _Search:
         self.plain_marks = (*_BAR_MARKS, *(_SHELL_FENCES if shell else ()), *marks)
         self.key = hash((names, shell, marks))
 
-    def look(self, text: str) -> str:
-        """Return the normal form of a text with markup, "" for a text without."""
+    def look(self, text: str) -> tuple[str, frozenset[str]]:
+        """Return the normal form of a text with markup, "" for a text without; and values of this project's own
+        examples that occur in it."""
         key = (self.key, len(text), hash(text))
         views: list[str] = []
-        if (marked := _MARKED.get(key)) is None:
+        if (known := _MARKED.get(key)) is None:
             views = list_views(text)
             marked = any(map(self._is_marked, views))
             if len(_MARKED) >= MAX_SEARCHED:
                 _MARKED.clear()
-            _MARKED[key] = marked
-        return _normalise(text, views) if marked else ""
+            known = _MARKED[key] = marked, list_made_up(text)
+        return (_normalise(text, views) if known[0] else ""), known[1]
 
     def _is_marked(self, view: str) -> bool:
         """Whether a text may hold a call, or a part of one."""
@@ -321,5 +328,5 @@ def _call_forms(name: str) -> tuple[str, ...]:
 
 _search_for = lru_cache(maxsize=64)(_Search)
 
-_MARKED: dict[tuple[int, int, int], bool] = {}
+_MARKED: dict[tuple[int, int, int], tuple[bool, frozenset[str]]] = {}
 _NORMAL_FORMS: Final[TextCache[tuple[int, int]]] = TextCache(MAX_CACHED_CHARACTERS)

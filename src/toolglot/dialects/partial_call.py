@@ -6,6 +6,9 @@ start was emitted is closed by ``CallRejected`` instead of ``CallEnded``; otherw
 A ``CallBlock`` is a stretch of text that may contain calls; a *held* block keeps finished calls until it is decided
 whether they count (calls inside reasoning, bare JSON after prose).
 
+If the prompt is this project's own, a call that holds a value of its examples is rejected. What may be the beginning of
+such a value is not emitted before more of it was read, and after it nothing of the call is emitted.
+
 If the conversation contains call markup, a call that may be a quotation of it emits nothing until its text differs. If
 it never does, it is a quotation: it stays text, unless the answer is nothing but this call.
 """
@@ -19,6 +22,7 @@ from typing import Final
 from msgspec import Struct
 
 from toolglot.core.events import CallEnded, CallRejected, CallStarted, Defect, NearMiss, Reason
+from toolglot.core.made_up_values import LOOKS_MADE_UP, find_made_up, find_open_end
 from toolglot.core.options import Options
 from toolglot.core.provenance import NO_QUOTATIONS, QuotationCheck, Quotations
 from toolglot.core.schema.aliases import RENAMED, choose_aliases
@@ -47,6 +51,8 @@ class AnswerState(Struct, eq=False):
 
     new_id: Callable[[], str]
     quotations: Quotations = NO_QUOTATIONS
+    refuses_examples: bool = False
+    """Whether a call with a value that this project's own prompts make up is rejected."""
     started: int = 0
     delivered: int = 0
     closed: int = 0
@@ -304,6 +310,10 @@ class PartialCall(StreamedArguments, eq=False):
     """``CallStarted`` was emitted."""
     is_line: bool = False
     """It was returned as text that ends with a line break."""
+    held_back: str = ""
+    """The end of the arguments so far, if it may be the beginning of a made-up value."""
+    made_up: str = ""
+    """The made-up value that was found."""
     quotation_check: QuotationCheck | None = None
     """Set while the call may be a quotation; nothing is emitted until that is ruled out."""
 
@@ -375,7 +385,7 @@ class PartialCall(StreamedArguments, eq=False):
         block.buffer.add_event(CallStarted(self.index, block.answer.new_id(), self.name))
         self.start_emitted = True
         if self.pending:
-            block.buffer.add_arguments(self.index, "".join(self.pending))
+            self._choose_emitter()("".join(self.pending))
             self.pending.clear()
         if not self.dropping:
             self.choose_receiver()
@@ -396,7 +406,39 @@ class PartialCall(StreamedArguments, eq=False):
         if self.quotation_check is not None and not self.aliases:
             self.write = self._hold_piece
         elif self.live and not self.aliases:
-            self.write = partial(self.block.buffer.add_arguments, self.index)
+            self.write = self._choose_emitter()
+
+    def _choose_emitter(self) -> Callable[[str], None]:
+        """What emits a piece of the arguments."""
+        if self.block.answer.refuses_examples:
+            return self._emit_piece
+        return partial(self.block.buffer.add_arguments, self.index)
+
+    def _emit_piece(self, piece: str) -> None:
+        """Emit a piece of the arguments, up to what is or may become a made-up value."""
+        if self.held_back or self.made_up or LOOKS_MADE_UP(piece) is not None:
+            piece = self._split_made_up(self.held_back + piece)
+        if piece:
+            self.block.buffer.add_arguments(self.index, piece)
+
+    def _split_made_up(self, piece: str) -> str:
+        """The part of a piece that can be emitted now; the rest is held back, or discarded behind a made-up value."""
+        if self.made_up:
+            return ""
+        found = find_made_up(piece, self.block.answer.quotations.made_up)
+        self.made_up = found.value if found is not None else ""
+        end = found.start if found is not None else find_open_end(piece)
+        self.held_back = "" if found is not None else piece[end:]
+        return piece[:end]
+
+    def _check_made_up(self) -> None:
+        """Add a defect if the arguments, which are complete, hold a made-up value."""
+        waiting = "".join((self.held_back, *self.pending, "}"))
+        if not self.made_up and LOOKS_MADE_UP(waiting) is not None:
+            found = find_made_up(waiting, self.block.answer.quotations.made_up)
+            self.made_up = found.value if found is not None else ""
+        if self.made_up:
+            self.add_defect(Reason.COPIED_EXAMPLE, "arguments", self.made_up, "the values of the task")
 
     def commit_on(self, key: str) -> None:
         """Commit because of this argument; an alias is not sufficient."""
@@ -406,7 +448,8 @@ class PartialCall(StreamedArguments, eq=False):
     @property
     def passthrough_index(self) -> int | None:
         """The index under which arguments may bypass parsing, once the call is live; else None."""
-        return self.index if self.start_emitted and not (self.dropping or self.aliases) else None
+        withheld = self.dropping or self.aliases or self.held_back or self.made_up
+        return self.index if self.start_emitted and not withheld else None
 
     def _resolve_aliases(self) -> None:
         """Resolve the aliases and emit the buffered arguments."""
@@ -459,6 +502,8 @@ class PartialCall(StreamedArguments, eq=False):
             self.defects.insert(0, Defect(reason=Reason.TRUNCATED, where="call", found=found, expected=expected))
         elif self.tool is not None and not self.has_required:
             self.defects.extend(self.tool.missing(self.keys))
+        elif self.block.answer.refuses_examples:
+            self._check_made_up()
         if not self.is_truncated and not self.defects:
             self.commit()
         if self.defects or not self.live:
@@ -492,8 +537,8 @@ class PartialCall(StreamedArguments, eq=False):
     def _is_text_after_all(self, reason: Reason) -> bool:
         """Whether text that merely looked like a call is returned as text, without a report."""
         block = self.block
-        ordinary = not self.live and not block.marked and reason is not Reason.EXTRA_CALL
-        return ordinary or block.options.unknown_tools == "text" or reason is Reason.LOW_CONFIDENCE
+        reported = self.live or block.marked or reason in (Reason.EXTRA_CALL, Reason.COPIED_EXAMPLE)
+        return not reported or block.options.unknown_tools == "text" or reason is Reason.LOW_CONFIDENCE
 
     @property
     def _was_only_mentioned(self) -> bool:

@@ -395,7 +395,8 @@ def _open_reader(exchange: Exchange, route: Route, dry_run: bool) -> Reader:
         tools = tuple(tool for tool in tools if names.get(tool.name, tool.name) in only)
         supported = tuple(name for name in supported if name in only)
     compiled, new_id = compile_tools(tools, supported), exchange.new_call_id
-    return Reader.prepared(compiled, route.dialect, options, new_id, exchange.quotations)
+    own_prompt = exchange.prompted is not None or exchange.is_retry
+    return Reader.prepared(compiled, route.dialect, options, new_id, exchange.quotations, own_prompt)
 
 
 def _find_options(exchange: Exchange, route: Route, dry_run: bool) -> Options:

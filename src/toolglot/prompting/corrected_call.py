@@ -19,14 +19,13 @@ from msgspec import Struct, field
 from toolglot.core.conversation import Tool
 from toolglot.core.json_numbers import encode
 from toolglot.core.lenient_json import Number, Value, dump, parse
+from toolglot.core.made_up_values import KEEP, WRITE, make_number
 from toolglot.core.schema.aliases import ALIASES
 from toolglot.core.schema.toolset import CompiledTool, coerce_value
 from toolglot.core.schema.types import SchemaType
 from toolglot.prompting.argument_salvage import Salvage
-from toolglot.prompting.example_arguments import make_example_arguments
+from toolglot.prompting.example_arguments import ExampleArguments
 
-KEEP: Final = "[... keep your value of {} here ...]"
-WRITE: Final = "[... write your value of {} here ...]"
 _PLACEHOLDER: Final = re.compile(r"\[\.\.\. (?:keep|write) your value of [^\[\]\n]{0,80} here \.\.\.\]")
 _DEEPEST: Final = 8
 _MAX_COMPARED: Final = 32
@@ -78,7 +77,7 @@ def correct_arguments(
             made.unknown.append(key)
     made.missing = shape.list_missing(given)
     _place_unknown(made, given, shape)
-    examples = make_example_arguments(tool.parameters)
+    examples = ExampleArguments(tool, only_required=False).make()
     cut = [salvage.cut] if shape.declares(salvage.cut) else []
     for key in (*made.missing, *filter(shape.declares, needed), *cut):
         if key not in made.arguments:
@@ -214,7 +213,7 @@ def _placeholder(key: str, shape: SchemaType, depth: int) -> Value:
     kind = next((kind for kind in leaf.order if kind != "null"), "string")
     match kind:
         case "integer" | "number":
-            return Number("1")
+            return Number(str(make_number(key)))
         case "boolean":
             return True
         case "array":

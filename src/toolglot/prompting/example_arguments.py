@@ -1,109 +1,143 @@
-"""Plausible argument values for the example calls in prompts."""
+"""Argument values for the example calls in prompts, all of them recognisable as made up.
+
+Strategy. A value that the schema lists itself (an enum, a default, an example) is the client's own and used as it is.
+Everything else is put together from the words and numbers of ``core.made_up_values``, in a form that fits the name of
+the parameter, because small models copy the form of what they see: a path looks like a path, a query has several words.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from msgspec import Struct
 
+from toolglot.core.conversation import Tool
+from toolglot.core.made_up_values import FIXED, make_number, make_word
 from toolglot.core.schema.compile import read_types
 
-_TEXTS: tuple[tuple[str, str, str], ...] = (
-    # key, another parameter of the same tool, value
-    (r"file_path", r"", "/src/app.js"),
-    (r"(old|search|find).*(string|str|text)|search|old", r"", "const port = 3000"),
-    (r"(new|replace).*(string|str|text)|replace(ment)?|new", r"", "const port = 8080"),
-    (r"(.*_)?(content|contents|file_?text|code|body)", r"", "console.log('Hello World');"),
-    (r".*(command|cmd)", r"", "npm install axios"),
-    (r"description", r".*(command|cmd)", "Install axios package for HTTP requests"),
-    (r".*(file_?path|filename|file_?name)|file", r"", "/path/to/file.js"),
-    (r".*(dir(ectory)?|cwd|folder|workdir)", r"", "/path/to/project"),
-    (r".*path.*", r"", "/path/to/file.js"),
-    (r".*(url|uri|link|endpoint|href)", r"", "https://example.com/docs"),
-    (r".*(pattern|glob|regex|include|exclude)", r"", "*.js"),
-    (r".*(query|question|search.*|keywords?)", r"", "how to read a file"),
-    (r".*(city|location|place|town)", r"", "Oslo"),
-    (r".*country", r"", "Norway"),
-    (r".*e?mail.*", r"", "ann@example.com"),
-    (r".*(date|day|deadline)", r"", "2025-06-01"),
-    (r".*time", r"", "09:30"),
-    (r".*(lang|language|locale)", r"", "en"),
-    (r".*(title|subject|summary)", r"", "A short title"),
-    (r".*(description|reason|explanation|comment|note)", r"", "What this is for, in a few words"),
-    (r".*(message|prompt|text|input)", r"", "Hello"),
-    (r".*name", r"", "example"),
-    (r".*id", r"", "abc123"),
+_FRAMES: Final[tuple[tuple[str, str], ...]] = (
+    # words of the key, the form of the value
+    (r"url|uri|link|endpoint|href", "https://{0}.example/{1}"),
+    (r"e?mail|recipient", "{0}@{1}.example"),
+    (r"dir|directory|folder|cwd|workdir", "{0}/{1}"),
+    (r"path|file|filename", "{0}/{1}.txt"),
+    (r"city|town|place|location|country|name|user|person|id|lang|language|locale", "{0}"),
+    (r"pattern|glob|regex|include|exclude", "*{0}*"),
+    (r"query|question|content|contents|text|body|message|reason|topic", "{0} {1} {2}"),
 )
-_FORMATS = {
-    "date": "2025-06-01",
-    "date-time": "2025-06-01T09:30:00Z",
-    "time": "09:30:00",
-    "email": "ann@example.com",
-    "uri": "https://example.com/docs",
-    "url": "https://example.com/docs",
-    "uuid": "123e4567-e89b-12d3-a456-426614174000",
-    "ipv4": "192.0.2.1",
-    "hostname": "example.com",
+_PHRASE: Final = "{0} {1}"
+"""A model that sees single words shortens what the user says to one."""
+_FORMATS: Final = {
+    "date": FIXED[0],
+    "date-time": f"{FIXED[0]}T19:07:21Z",
+    "uuid": FIXED[1],
+    "ipv6": FIXED[2],
+    "ipv4": FIXED[3],
+    "time": "19:07:21.{number}Z",
+    "duration": "P{number}D",
+    "email": "{0}@{1}.example",
+    "uri": "https://{0}.example/{1}",
+    "url": "https://{0}.example/{1}",
+    "hostname": "{0}.example",
 }
-_NUMBERS: tuple[tuple[str, int], ...] = (
-    (r".*timeout.*", 30000),
-    (r".*(offset|start|begin).*", 10),
-    (r".*(limit|max|count|size|top_?k).*", 50),
-    (r".*port", 8080),
-    (r".*year", 2025),
-    (r".*(temperature|celsius|degrees).*", 21),
-)
-MakeScalar: TypeAlias = Callable[[str, str, int], Any]
-"""Makes the text or number of a key and a type; another number gives another value."""
-_CONSTANTS = {"boolean": True, "null": None}
-_DEEPEST = 4
+_OTHER_FORMS: Final = ("{0}", "{number}", "/{0}", "{0}.txt", "{0}1", *_FORMATS.values())
+"""What is tried if a pattern does not allow the usual form."""
+_ABSOLUTE: Final = re.compile(r"\babsolute\b", re.IGNORECASE)
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_DEEPEST: Final = 4
 
 
-def make_example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Example values for all parameters of a tool, in the order of the schema."""
-    return _members(schema, schema, 0)
+class ExampleArguments(Struct, frozen=True):
+    """Makes the arguments of an example call.
 
-
-class RequiredArguments(Struct, frozen=True):
-    """Makes values for required parameters only: a model copies optional ones that it sees filled in.
-
-    Attributes: ``number`` selects among the values, so that another number gives other ones.
+    Attributes: ``number`` selects among the values, so that another number gives other ones. ``only_required``: a model
+    copies optional arguments that it sees filled in.
     """
 
-    root: Mapping[str, Any]
-    number: int
-    make_scalar: MakeScalar
+    tool: Tool
+    number: int = 0
+    only_required: bool = True
 
     def make(self) -> dict[str, Any]:
-        """The arguments of a tool whose parameters are ``root``."""
-        return self._members(self.root, 0)
+        """The arguments, in the order of the schema."""
+        return self._members(self.tool.parameters, 0)
 
     def _members(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        required = schema.get("required") if depth < _DEEPEST else ()
+        required = schema.get("required")
         names = required if isinstance(required, (list, tuple)) else ()
-        inner = properties_of(schema, self.root)
-        return {key: self._value(key, value, depth) for key, value in inner.items() if key in names}
+        inner = properties_of(schema, self.tool.parameters) if depth < _DEEPEST else {}
+        return {
+            key: self._value(key, value, depth)
+            for key, value in inner.items()
+            if key in names or not self.only_required
+        }
 
     def _value(self, key: str, schema: Mapping[str, Any], depth: int) -> Any:
-        if "const" in schema:
-            return schema["const"]
-        options = schema.get("enum")
-        if isinstance(options, (list, tuple)) and options:
-            return options[self.number % len(options)]
-        match kind := type_of(schema):
+        for given in _values_in_schema(schema):
+            return given[self.number % len(given)]
+        match type_of(schema):
             case "object":
                 return self._members(schema, depth + 1)
             case "array":
-                items = resolve_schema(schema.get("items"), self.root)
+                items = resolve_schema(schema.get("items"), self.tool.parameters)
                 return [self._value(key.removesuffix("s"), items, depth + 1)] if depth < _DEEPEST else []
             case "boolean":
                 return self.number % 2 == 0
             case "null":
                 return None
-        return self.make_scalar(key, kind, self.number)
+            case "integer" | "number":
+                return _limit(make_number(self.tool.name, key, number=self.number), schema)
+        return self._text(key, schema)
+
+    def _text(self, key: str, schema: Mapping[str, Any]) -> str:
+        words = [make_word(self.tool.name, key, str(at), number=self.number).capitalize() for at in range(3)]
+        number = make_number(self.tool.name, key, number=self.number)
+        absolute = "/" * bool(_ABSOLUTE.search(str(schema.get("description", ""))))
+        form = _FORMATS.get(str(schema.get("format"))) or _find_frame(key)
+        for tried in (absolute + form if form.endswith((".txt", "/{1}")) else form, *_OTHER_FORMS):
+            text = tried.format(*words, number=number)
+            if _admits(schema, text):
+                return text
+        return words[0]
+
+
+def _values_in_schema(schema: Mapping[str, Any]) -> Iterator[list[Any] | tuple[Any, ...]]:
+    """Values that the schema lists itself."""
+    for keyword in ("const", "default"):
+        if schema.get(keyword) is not None:
+            yield [schema[keyword]]
+    for keyword in ("examples", "enum"):
+        options = schema.get(keyword)
+        if isinstance(options, (list, tuple)) and options:
+            yield options
+
+
+def _find_frame(key: str) -> str:
+    """The form of the texts for a key, by its words; the last one says most."""
+    words = [word.lower() for word in _WORD.findall(key)]
+    fitting = (frame for word in reversed(words) for pattern, frame in _FRAMES if re.fullmatch(pattern, word))
+    return next(fitting, _PHRASE)
+
+
+def _admits(schema: Mapping[str, Any], text: str) -> bool:
+    """Whether the pattern and the length of a schema allow a text; patterns of another notation allow any."""
+    longest, pattern = schema.get("maxLength"), schema.get("pattern")
+    if isinstance(longest, int) and len(text) > longest:
+        return False
+    try:
+        return not isinstance(pattern, str) or re.search(pattern, text) is not None
+    except re.error:
+        return True
+
+
+def _limit(value: int | float, schema: Mapping[str, Any]) -> int | float:
+    """The nearest number that the schema allows."""
+    for keyword, bound in (("minimum", max), ("maximum", min)):
+        limit = schema.get(keyword)
+        value = bound(value, limit) if isinstance(limit, (int, float)) else value
+    return value
 
 
 def properties_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -146,71 +180,3 @@ def type_of(schema: Mapping[str, Any]) -> str:
     if kinds:
         return next((kind for kind in kinds if kind != "null"), kinds[0])
     return "object" if "properties" in schema else "array" if "items" in schema else "string"
-
-
-def _example(key: str, schema: Mapping[str, Any], root: Mapping[str, Any], beside: str, depth: int) -> Any:
-    for given in (schema.get("const"), schema.get("default"), *_values_in_schema(schema)):
-        if given is not None:
-            return given
-    kind = type_of(schema)
-    if kind == "object":
-        return _members(schema, root, depth + 1)
-    if kind == "array":
-        items = resolve_schema(schema.get("items"), root)
-        return [_example(key.removesuffix("s"), items, root, beside, depth + 1)] if depth < _DEEPEST else []
-    if kind in ("number", "integer"):
-        return _number(key, schema)
-    if kind in _CONSTANTS:
-        return _CONSTANTS[kind]
-    return _text(key, schema, beside)
-
-
-def _values_in_schema(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """Values that the schema lists itself."""
-    for keyword in ("examples", "enum"):
-        options = schema.get(keyword)
-        if isinstance(options, (list, tuple)):
-            yield from options[:1]
-
-
-def _members(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    inner = properties_of(schema, root) if depth < _DEEPEST else {}
-    beside = " ".join(map(_snake, inner))
-    return {key: _example(key, value, root, beside, depth) for key, value in inner.items()}
-
-
-def _snake(key: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_")
-
-
-def _text(key: str, schema: Mapping[str, Any], beside: str) -> str:
-    if isinstance(form := schema.get("format"), str) and form in _FORMATS:
-        return _FORMATS[form]
-    pattern, values = _select_texts(beside)
-    # a camel-case key must not match "file_path", which has its own example
-    for spelled in dict.fromkeys((key, _snake(key).replace("file_path", "filepath"))):
-        found = re.fullmatch(pattern, spelled)
-        if found is not None and found.lastgroup:
-            return values[found.lastgroup]
-    return "text"
-
-
-@lru_cache(maxsize=64)
-def _select_texts(beside: str) -> tuple[str, Mapping[str, str]]:
-    """One expression for the keys of all texts that fit a tool with these parameters, and the texts by its groups."""
-    fitting = {
-        f"text_{number}": (pattern, value)
-        for number, (pattern, other, value) in enumerate(_TEXTS)
-        if not other or any(re.fullmatch(other, word) for word in beside.split())
-    }
-    keys = "|".join(f"(?P<{group}>{pattern})" for group, (pattern, _) in fitting.items())
-    return keys, {group: value for group, (_, value) in fitting.items()}
-
-
-def _number(key: str, schema: Mapping[str, Any]) -> int | float:
-    spelled = _snake(key)
-    value: int | float = next((value for pattern, value in _NUMBERS if re.fullmatch(pattern, spelled)), 1)
-    for keyword, bound in (("minimum", max), ("maximum", min)):
-        limit = schema.get(keyword)
-        value = bound(value, limit) if isinstance(limit, (int, float)) else value
-    return value

@@ -10,21 +10,21 @@ Files and values are nonsense, so that they fit no real task.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.clients.file_tools import FileTool, find_file_tools
 from toolglot.core.conversation import Conversation, Message, Text, Tool
+from toolglot.core.made_up_values import make_word
 from toolglot.prompting.call_writer import write_calls
 from toolglot.prompting.conversation import PromptedConversation, render_as_text, write_result
 from toolglot.prompting.few_shot import show_calls
 
-FOLDER: Final = "/zq/"
-"""Stands before the names of files where the tools ask for absolute paths."""
 _GREETING: Final = ("Hello!", "Hello! What can I do for you?")
 _DONE: Final = "ok"
 
@@ -45,37 +45,39 @@ class _Task(Struct, frozen=True, kw_only=True):
 
 _TASKS: Final = (
     _Task(
-        request="Write the words blue owl to {0}.",
-        new="blue owl",
-        written="zq0.txt",
-        answer="I wrote blue owl to {0}.",
+        request="Write the words $0 $1 to {0}.",
+        new="$0 $1",
+        written="$2.txt",
+        answer="I wrote $0 $1 to {0}.",
     ),
     _Task(
         request="Which mode does {0} set?",
-        files=(("zq1.cfg", "size = 3\nmode = vorpal\n"),),
-        answer="It sets the mode vorpal.",
+        files=(("$4.cfg", "size = 3\nmode = $6\n"),),
+        answer="It sets the mode $6.",
     ),
     _Task(
-        request="Add the line 'row 3' to {0}.",
-        files=(("zq2.txt", "row 1\nrow 2\n"),),
-        new="row 1\nrow 2\nrow 3\n",
-        answer="I added row 3 to {0}.",
+        request="Add the line '$7 3' to {0}.",
+        files=(("$8.txt", "$7 1\n$7 2\n"),),
+        new="$7 1\n$7 2\n$7 3\n",
+        answer="I added $7 3 to {0}.",
     ),
     _Task(
-        request="Set depth to 4 in {0} and {1}.",
-        files=(("zq3.ini", "width = 7\ndepth = 2\n"), ("zq4.ini", "depth = 2\nheight = 9\n")),
-        old="depth = 2",
-        new="depth = 4",
-        answer="I set depth to 4 in {0} and {1}.",
+        request="Set $9 to 4 in {0} and {1}.",
+        files=(("$10.ini", "width = 7\n$9 = 2\n"), ("$12.ini", "$9 = 2\nheight = 9\n")),
+        old="$9 = 2",
+        new="$9 = 4",
+        answer="I set $9 to 4 in {0} and {1}.",
     ),
     _Task(
         request="Put the label in {0} into {1}.",
-        files=(("zq5.json", '{"id": 5, "label": "zk-81"}\n'),),
-        new="zk-81",
-        written="zq6.txt",
-        answer="I wrote the label zk-81 to {1}.",
+        files=(("$15.json", '{"id": 5, "label": "$17"}\n'),),
+        new="$17",
+        written="$18.txt",
+        answer="I wrote the label $17 to {1}.",
     ),
 )
+"""Each number with a dollar sign is a made-up word."""
+_SLOT: Final = re.compile(r"\$(\d+)")
 
 
 def render_with_examples(conversation: Conversation, dialect: str, *, parallel: bool = False) -> PromptedConversation:
@@ -93,20 +95,11 @@ def _make_turns(tools: tuple[Tool, ...], dialect: str, parallel: bool) -> tuple[
     """User and assistant messages by turns."""
     found = find_file_tools(tools)
     if found.reader is None or found.writer is None or found.editor is None:
-        texts = [*_GREETING, *show_calls(tools, dialect, _make_scalar)] if parallel else []
+        texts = [*_GREETING, *show_calls(tools, dialect)] if parallel else []
     else:
         agent = _Agent(tools, dialect, parallel, found.reader, found.writer, found.editor)
-        texts = [*_GREETING, *(text for task in _TASKS for text in agent.work(task))]
+        texts = [*_GREETING, *(agent.fill_in(text) for task in _TASKS for text in agent.work(task))]
     return tuple(Message("assistant" if at % 2 else "user", (Text(text),)) for at, text in enumerate(texts))
-
-
-def _make_scalar(key: str, kind: str, number: int) -> Any:
-    match kind:
-        case "integer":
-            return 11 + number
-        case "number":
-            return 1.5 + number
-    return f"Zq{number + 1}"
 
 
 _MadeCall = tuple[FileTool, tuple[str, ...], str]
@@ -123,9 +116,13 @@ class _Agent(Struct, frozen=True):
     writer: FileTool
     editor: FileTool
 
+    def fill_in(self, text: str) -> str:
+        """Replace the slots of a task by words."""
+        return _SLOT.sub(lambda slot: make_word(self.reader.name, self.writer.name, number=int(slot[1])), text)
+
     def work(self, task: _Task) -> Iterator[str]:
         """The texts of the user's side and of the model by turns, until a task is done."""
-        folder = FOLDER * any(tool.absolute for tool in (self.reader, self.writer, self.editor))
+        folder = "/$19/" * any(tool.absolute for tool in (self.reader, self.writer, self.editor))
         files = [(folder + path, text) for path, text in task.files]
         written = [folder + task.written] * bool(task.written)
         names = [*(path for path, _ in files), *written]

@@ -15,9 +15,12 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import Final
 
+from msgspec.structs import replace
+
 from toolglot.core.conversation import Tool
 from toolglot.core.events import CallRejected, Defect, Reason
 from toolglot.core.lenient_json import Value, dump
+from toolglot.core.made_up_values import find_made_up
 from toolglot.core.schema.coerce import UNKNOWN_NAME
 from toolglot.core.schema.toolset import CompiledTool, compile_tool, compile_tools, plain_name
 from toolglot.core.schema.validation import find_argument_defects
@@ -72,6 +75,7 @@ _SENTENCES: Final = {
     Reason.FORBIDDEN: "this tool cannot be called now",
     Reason.LEAKED: "it was written as text",
     Reason.QUOTATION: "it repeats a call of an earlier text",
+    Reason.COPIED_EXAMPLE: "a value comes from an example; use the values of the task",
 }
 """What is wrong, where the defects say nothing more exact."""
 _FABRICATED: Final = (
@@ -167,6 +171,9 @@ class _Rejection:
         is_native = self.dialect is None and not call.dialect
         keys = [defect.where.removeprefix(_ARGUMENT) for defect in call.defects if _is_unknown_key(defect)]
         self.salvage = salvage_arguments(call.raw, self.compiled, (self.written,), keys, is_native)
+        if call.reason is Reason.COPIED_EXAMPLE:
+            own = {key: it for key, it in self.salvage.arguments.items() if find_made_up(dump(it)) is None}
+            self.salvage = replace(self.salvage, arguments=own)
         for key, value in self.salvage.arguments.items():
             if call.reason is not Reason.LEAKED and self._is_doubtful(key, value):
                 self.salvage.arguments[key] = keep_value(key)
@@ -380,6 +387,8 @@ def _describe(defect: Defect) -> str:
     is_argument = name != defect.where
     where = _quote(name) if is_argument else _clean(defect.where, _MAX_TOKEN)
     match defect.reason:
+        case Reason.COPIED_EXAMPLE:
+            return f"the value {_quote(defect.found)} comes from an example; use the values of the task"
         case Reason.MISSING_ARGUMENT if is_argument:
             return f"the required parameter {where} is missing"
         case Reason.DUPLICATE_ARGUMENT:

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolChoice
 from toolglot.prompting.call_writer import resolve_dialect, write_calls
 from toolglot.prompting.conversation import PromptedConversation, list_offered_tools, render_as_text, write_call
-from toolglot.prompting.example_arguments import MakeScalar, RequiredArguments, properties_of
+from toolglot.prompting.example_arguments import ExampleArguments, properties_of
 from toolglot.prompting.grammar.gbnf import build_grammar, build_text_grammar
 from toolglot.prompting.output_format import add_output_format
 from toolglot.prompting.tool_listing import list_tools
@@ -37,30 +37,6 @@ EXAMPLES_PER_TOOL = 2
 MOST_EXAMPLES = 16
 """Each example takes the embedded model half a second to process."""
 
-_TEXTS: tuple[tuple[str, tuple[str, str]], ...] = (
-    (r"city|town|place|location", ("Paris", "Madrid")),
-    (r"country", ("Kenya", "Peru")),
-    (r"dir|directory|folder|cwd", ("docs", "src/lib")),
-    (r"path|file|filename", ("plan.txt", "docs/guide.md")),
-    (r"command|cmd", ("echo hi", "make all")),
-    (r"query|question|search|keywords?|topic", ("the history of blue whales", "old maps of Italy")),
-    (r"url|uri|link", ("https://example.com/a", "https://example.org/b")),
-    (r"email|to|recipient|address", ("ann@example.com", "zoe@example.org")),
-    (r"language|lang", ("Italian", "Dutch")),
-    (r"pattern|glob|regex", ("*.py", "*.md")),
-    (r"date|day", ("2025-06-01", "2024-12-24")),
-    (r"name|user|person", ("Ann", "Zoe")),
-    (r"content|contents|text|body|message|input", ("some more words", "hi there")),
-)
-_OTHER_TEXT = ("blue", "green")
-_NUMBERS = (3, 40)
-_PHRASES = (
-    *("the old red bridge", "Green Valley Park", "two blue lamps", "Silver Fox", "a map of the north coast"),
-    *("Rose Hill No. 5", "quick brown paper"),
-)
-"""Texts of several words: a model that sees single words shortens what the user says to one."""
-_INTEGERS = (3, 17, 250, 45, 8, 1200, 64)
-_FLOATS = (2.5, 17.0, 0.75, 120.5, 8.25, 36.6, 4.0)
 _SENTENCE = re.compile(r"[^\n]{1,100}?(?=[.:;]\s|[.:;]?$|\n)|[^\n]{1,100}")
 _SMALL_TALK = (("Hello!", "Hello! What can I do for you?"), ("Thanks.", "You are welcome."))
 _TITLE = "You can call these tools:"
@@ -163,37 +139,32 @@ def _write_examples(tools: Sequence[Tool], dialect: str, small_talk: Sequence[tu
         for question, answer in small_talk[number : number + 1]:
             yield from _turn(question, answer)
         for tool in tools[:MOST_EXAMPLES]:
-            yield from _turn(*_show_call(tool, tools, dialect, number, _make_scalar))
+            yield from _turn(*_show_call(tool, tools, dialect, number))
 
 
 def _show_each_tool(tools: Sequence[Tool], dialect: str, small_talk: _Turns, parallel: bool) -> Iterator[Message]:
     """Example turns that show each tool once. With ``parallel`` the last one shows several calls."""
-    alone, values = tools[1:-1] if parallel else tools, _VariedValues()
-    turns = [*small_talk[:1], *(_show_call(tool, tools, dialect, 0, values) for tool in alone[:MOST_EXAMPLES])]
+    alone = tools[1:-1] if parallel else tools
+    turns = [*small_talk[:1], *(_show_call(tool, tools, dialect, 0) for tool in alone[:MOST_EXAMPLES])]
     if parallel:
-        turns.append(show_calls(tools, dialect, values))
+        turns.append(show_calls(tools, dialect))
     for turn in turns:
         yield from _turn(*turn)
 
 
-def _show_call(
-    tool: Tool, tools: Sequence[Tool], dialect: str, number: int, make_scalar: MakeScalar
-) -> tuple[str, str]:
+def _show_call(tool: Tool, tools: Sequence[Tool], dialect: str, number: int) -> tuple[str, str]:
     """A request for a call, and the call."""
-    values = RequiredArguments(tool.parameters, number, make_scalar).make()
+    values = ExampleArguments(tool, number).make()
     return _write_request(tool, values), write_call(dialect, tool.name, json.dumps(values), tools)
 
 
-def show_calls(tools: Sequence[Tool], dialect: str, make_scalar: MakeScalar) -> tuple[str, str]:
-    """A request for several calls and these calls: two of one tool, unless they would be equal, and one of another.
-
-    Parameters: ``make_scalar`` makes the values of arguments, as in ``RequiredArguments``.
-    """
+def show_calls(tools: Sequence[Tool], dialect: str) -> tuple[str, str]:
+    """A request for several calls and these calls: two of one tool, unless they would be equal, and one of another."""
     first, last = tools[0], tools[-1]
-    made = [(first, RequiredArguments(first.parameters, number, make_scalar).make()) for number in range(2)]
+    made = [(first, ExampleArguments(first, number).make()) for number in range(2)]
     made = made[: 1 if made[0] == made[1] else 2]
     if last is not first:
-        made.append((last, RequiredArguments(last.parameters, 2, make_scalar).make()))
+        made.append((last, ExampleArguments(last, 2).make()))
     request = " ".join(_write_request(tool, values) for tool, values in made)
     return request, write_calls(dialect, [(tool.name, json.dumps(values)) for tool, values in made], tools)
 
@@ -213,32 +184,3 @@ def _purpose(tool: Tool) -> str:
     """The first sentence of the description."""
     sentence = _SENTENCE.match(tool.description.strip())
     return sentence[0].rstrip(".:; ") if sentence else tool.name.replace("_", " ")
-
-
-def _make_scalar(key: str, kind: str, number: int) -> Any:
-    """A plausible value, a different one in each round."""
-    if kind in ("integer", "number"):
-        return _NUMBERS[number % len(_NUMBERS)]
-    return (_find_texts(key) or _OTHER_TEXT)[number % EXAMPLES_PER_TOOL]
-
-
-class _VariedValues:
-    """Makes plausible values, each another one than the last. Texts have several words, unless the key says more."""
-
-    def __init__(self) -> None:
-        self.made = 0
-
-    def __call__(self, key: str, kind: str, number: int) -> Any:
-        known = _find_texts(key) if kind not in ("integer", "number") else None
-        if known is not None:
-            return known[min(number, 1)]
-        values = {"integer": _INTEGERS, "number": _FLOATS}.get(kind, _PHRASES)
-        self.made += 1
-        return values[self.made % len(values)]
-
-
-def _find_texts(key: str) -> tuple[str, str] | None:
-    """Two texts that fit the name of a parameter."""
-    words = set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()))
-    fitting = (values for pattern, values in _TEXTS if any(re.fullmatch(pattern, word) for word in words))
-    return next(fitting, None)

@@ -12,7 +12,7 @@ from toolglot.core.lenient_json import parse
 from toolglot.dialects.codecs.sample_templates import Notation
 from toolglot.dialects.spec import Dialect, ToolListing, ToolPromptStyle
 from toolglot.prompting.call_writer import cache_calls, write_call
-from toolglot.prompting.example_arguments import make_example_arguments, properties_of, resolve_schema, type_of
+from toolglot.prompting.example_arguments import ExampleArguments, properties_of, resolve_schema, type_of
 
 _MARK = re.compile(r"<[^<>\s]+>|\[/?\w+\]")
 _EMPTY = {"type": "object", "properties": {}}
@@ -54,7 +54,7 @@ def to_json(value: object) -> str:
 
 def write_examples(tools: Sequence[Tool], dialect: str) -> list[str]:
     """Write an example call to each tool."""
-    calls = [(tool.name, to_json(make_example_arguments(tool.parameters))) for tool in tools]
+    calls = [(tool.name, to_json(ExampleArguments(tool, only_required=False).make())) for tool in tools]
     cache_calls(dialect, calls, tools)
     return [write_call(dialect, name, arguments, tools) for name, arguments in calls]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Final
 
 from toolglot.core.conversation import Tool, ToolChoice
-from toolglot.dialects.spec import Dialect, ToolListing
+from toolglot.dialects.spec import ToolListing
 from toolglot.prompting.call_writer import resolve_dialect, write_call
+from toolglot.prompting.example_arguments import ExampleArguments
 from toolglot.prompting.tool_listing import list_tools
 
 _ELEMENTS = """You have access to tools that help you accomplish tasks. You must use tools by outputting XML-formatted \
@@ -37,6 +39,13 @@ To call a tool, write the call exactly in this form:
 Rules:
 {rules}"""
 
+FORM_TOOL: Final = Tool(
+    "tool_name",
+    "",
+    {"type": "object", "properties": {key: {"type": "string"} for key in ("parameter1", "parameter2")}},
+)
+FORM_CALL: Final = (FORM_TOOL.name, json.dumps(ExampleArguments(FORM_TOOL, only_required=False).make()))
+"""The call that shows the form of all calls."""
 _ANY = ToolChoice()
 
 _ONE = "Use exactly one tool per message"
@@ -66,7 +75,7 @@ def _build(tools: tuple[Tool, ...], dialect: str, choice: ToolChoice, parallel: 
     rules = _document_rules(parallel) if documents else _rules(parallel)
     return (_ELEMENTS if documents else _GENERAL).format(
         rules="\n".join(f"{number}. {rule}" for number, rule in enumerate([*rules, *_choice_rules(choice)], 1)),
-        form=_form(spec),
+        form=write_form(spec.name),
         tools=list_tools(offered, spec),
     )
 
@@ -99,7 +108,6 @@ def _choice_rules(choice: ToolChoice) -> list[str]:
     return ["You must call a tool now, do not answer without one"]
 
 
-def _form(spec: Dialect) -> str:
-    values = {"parameter1": "value1", "parameter2": "value2"}
-    parameters = {"type": "object", "properties": {key: {"type": "string"} for key in values}}
-    return write_call(spec.name, "tool_name", json.dumps(values), (Tool("tool_name", "", parameters),))
+def write_form(dialect: str) -> str:
+    """The form of a call in a dialect."""
+    return write_call(dialect, *FORM_CALL, (FORM_TOOL,))

@@ -113,10 +113,13 @@ class Reader:
         options: Options,
         new_id: Callable[[], str],
         quotations: Quotations = NO_QUOTATIONS,
+        refuses_examples: bool = False,
     ) -> Reader:
-        """Make a reader from compiled tools, checked options and quotations found before."""
+        """Make a reader from compiled tools, checked options and quotations found before. ``refuses_examples``: a call
+        with a value that the examples of toolglot's own prompts make up is rejected."""
         reader = cls.__new__(cls)
         reader._start(tools, dialect, options, new_id, quotations)
+        reader._answer.refuses_examples = refuses_examples
         return reader
 
     def _start(

@@ -10,14 +10,8 @@ import json
 import re
 from functools import cache, lru_cache
 
-from toolglot.core.conversation import Tool
-from toolglot.prompting.conversation import write_call
+from toolglot.prompting.tool_prompt import write_form
 from toolglot.reading.plugins import known_dialects
-
-FORM_CALL = ("tool_name", '{"parameter1": "value1", "parameter2": "value2"}')
-"""The call that a tool prompt shows as the form of all calls."""
-
-FORM_PARAMETERS = {"type": "object", "properties": {"parameter1": {"type": "string"}, "parameter2": {"type": "string"}}}
 
 DIALECT_MARKS = (
     ("<function=", "qwen3_coder"),
@@ -37,21 +31,17 @@ def detect_dialect(prompt: str) -> str:
     """The dialect that a prompt asks for, by the call form or the marks it shows; ``roo_xml`` if there are none."""
     shown = [dialect for form, dialect in _forms().items() if form in prompt]
     if shown:
-        return max(shown, key=lambda dialect: len(_write_form(dialect)))
+        return max(shown, key=lambda dialect: len(write_form(dialect)))
     return next((dialect for mark, dialect in DIALECT_MARKS if mark in prompt), "roo_xml")
 
 
 @cache
 def _forms() -> dict[str, str]:
     """Every call form and the first dialect that writes it; hermes before those that only fall back to it."""
-    forms = {_write_form("hermes"): "hermes"}
+    forms = {write_form("hermes"): "hermes"}
     for spec in known_dialects():
-        forms.setdefault(_write_form(spec.name), spec.name)
+        forms.setdefault(write_form(spec.name), spec.name)
     return forms
-
-
-def _write_form(dialect: str) -> str:
-    return write_call(dialect, *FORM_CALL, (Tool(FORM_CALL[0], "", FORM_PARAMETERS),))
 
 
 def detect_choice(prompt: str) -> str:

@@ -61,7 +61,7 @@ def test_the_prompt_has_examples_and_the_answer_is_delivered(tmp_path: Path) -> 
     received, sent = ask(tmp_path, CALL, ASKED, GUIDED)
     assert received["tool_calls"][0]["function"]["arguments"] == '{"path":"package.yaml"}'
     examples = "".join(message["content"] for message in sent[1:-1])
-    assert "zq1.cfg" in examples and '"read_file"' in examples and "package.yaml" not in examples
+    assert "Which mode does zq" in examples and '"read_file"' in examples and "package.yaml" not in examples
     assert sent[-1] == ASKED[0]
 
 

@@ -310,7 +310,7 @@ class ResponseRenderer:
         if event.reason in (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT):
             self._skip_call(event.span)
             return
-        own = event.dialect == OWN_DIALECT and event.reason is not Reason.TRUNCATED
+        own = event.dialect == OWN_DIALECT and event.reason not in (Reason.TRUNCATED, Reason.COPIED_EXAMPLE)
         self._resolve_uncertain(out, self.first is not None)
         if self.sent and own and keep_rejected(self.client, self.model, event.raw, last=True):
             self._skip_call(event.span)

@@ -11,6 +11,7 @@ from html import unescape
 from msgspec import Struct
 
 from toolglot.core.lenient_json import ESCAPED_CHARACTERS
+from toolglot.core.made_up_values import FIRST
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.patterns import Mark, Match, compile_stops, mark
 
@@ -149,7 +150,7 @@ def _compile_value_marks(parameter: Parameter, key: str, trim: Trim, piece: bool
     quoted = _quoted_opener(closer, opener, key)
     stray, stray_openers = (None, None) if piece else _stray_marks(parameter.close, key)
     damaged = re.compile(_name_closers(parameter.close, key))
-    not_plain = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED_CHARACTERS}{layout}]")
+    not_plain = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED_CHARACTERS}{FIRST}{layout}]")
     return ValueMarks(closer, opener, quoted, stray, stray_openers, damaged, stops, not_plain, trim)
 
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from toolglot.core.events import CallArguments, Event, Reason
 from toolglot.core.lenient_json import escape
+from toolglot.core.made_up_values import LOOKS_MADE_UP
 from toolglot.dialects.codecs.parameter_marks import (
     MAX_OPENER,
     Parameter,
@@ -101,7 +102,7 @@ class RawValue(Struct, eq=False):
     take: Callable[[str], None]
     marks: ValueMarks
     trimmer: Trimmer
-    passing: int | None = None
+    passing: bool = False
     nested: bool = False
     depth: int = 0
     calls: int = 0
@@ -142,9 +143,8 @@ class RawValue(Struct, eq=False):
             if found is None:
                 if source.final:
                     return False
-                if run is None and self.passing is not None:
-                    run = self.make_run(self.passing)
-                source.run = run
+                index = self.reader.call.passthrough_index if self.passing else None
+                source.run = run = None if index is None else run or self.make_run(index)
                 yield
                 source.run = None
             elif (yield from self.ends()):
@@ -168,7 +168,7 @@ class RawValue(Struct, eq=False):
                     self.margin += piece if self.line_start else ""
                     self.blank = self.blank and self.line_start
                 return [CallArguments(index, piece)]
-            if stop(piece) is not None:
+            if stop(piece) is not None or LOOKS_MADE_UP(piece) is not None:
                 return None
             free = self.trim(piece)
             return [CallArguments(index, escape(free))] if free else []
@@ -462,12 +462,12 @@ def open_value(
     parameter: Parameter,
     key: str,
     take: Callable[[str], None],
-    passing: int | None = None,
+    passing: bool = False,
     nested: bool = False,
 ) -> RawValue:
     """The reader of the value that begins here.
 
-    Parameters: ``take`` receives the text; ``passing`` is the index of a call whose arguments may bypass the parser;
+    Parameters: ``take`` receives the text; ``passing``: the arguments may bypass the parser;
     ``nested``: the value is a structure.
     """
     marks = value_marks(parameter, key)

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from toolglot.core.events import CallArguments, Event
 from toolglot.core.lenient_json import ESCAPED_CHARACTERS, Literals, escape
+from toolglot.core.made_up_values import FIRST, LOOKS_MADE_UP
 from toolglot.dialects.patterns import Mark, MarkChoice
 from toolglot.dialects.scanner import PassThrough, Source, Steps
 
@@ -64,7 +65,8 @@ _PYTHON_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTAL
 
 
 class _Plain(Struct, frozen=True):
-    """Fast path for text that has none of the ``stops``, or matches ``text``; ``encode`` converts it to JSON."""
+    """Fast path for text that has none of the ``stops``, or matches ``text`` and holds nothing that an example may have
+    made up; ``encode`` converts it to JSON."""
 
     stops: re.Pattern[str]
     text: re.Pattern[str]
@@ -78,6 +80,8 @@ class _Plain(Struct, frozen=True):
         def take(piece: str) -> list[Event] | None:
             if stop(piece) is None:
                 return [CallArguments(index, piece)]
+            if LOOKS_MADE_UP(piece) is not None:
+                return None
             found = fit(piece)
             size = 0 if found is None else found.end()
             if piece[size:] == "\\":
@@ -104,9 +108,9 @@ def _plain(quote: str, unescape: Callable[[str], str] | None, path: bool) -> _Pl
     escapes = "" if path or unescape is str else _JSON_ESCAPES if unescape is None else _SHARED_ESCAPES
     stops = re.escape(quote[0]) + ESCAPED_CHARACTERS
     if quote[0] not in _QUOTES:
-        return _Plain(re.compile(f"[{stops}]"), re.compile(f"[^{re.escape(quote[0])}]*+"), escape)
+        return _Plain(re.compile(f"[{stops}{FIRST}]"), re.compile(f"[^{re.escape(quote[0])}]*+"), escape)
     same = f"(?:[^{stops}]++|\\\\[{escapes}])" if escapes else f"[^{stops}]"
-    return _Plain(re.compile(f"[{stops}]"), re.compile(f"{same}*+"), str)
+    return _Plain(re.compile(f"[{stops}{FIRST}]"), re.compile(f"{same}*+"), str)
 
 
 class Confirm(Protocol):
@@ -144,7 +148,6 @@ def read_string(
     uncertain = False
     path = _may_be_path(source, quote, literals) and (yield from _is_path(source, out))
     plain = _plain(quote, literals.unescape, path)
-    run: PassThrough | None = None
     while True:
         source.step()
         found = plain.text.match(source.text, source.pos)
@@ -154,7 +157,7 @@ def read_string(
         if source.pos == len(source.text):
             if source.final:
                 return False
-            source.run = run = run or plain.run(source, out.passthrough_index)
+            source.run = plain.run(source, out.passthrough_index)
             yield
             source.run = None
             continue

@@ -458,7 +458,7 @@ class _ParameterReader(msgspec.Struct, eq=False):
             return
         call = self.call
         call.open_text(key)
-        raw = open_value(self, parameter, key, call.text, call.passthrough_index)
+        raw = open_value(self, parameter, key, call.text, passing=True)
         if (yield from raw.read()):
             call.close_text()
         else:

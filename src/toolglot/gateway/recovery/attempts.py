@@ -36,6 +36,7 @@ DEFECTIVE: Final = frozenset(
         Reason.TRUNCATED,
         Reason.FORBIDDEN,
         Reason.LEAKED,
+        Reason.COPIED_EXAMPLE,
     }
 )
 """Reasons for which the model can write a better call. Quotations, further calls and results that it made up are left
@@ -43,7 +44,7 @@ out on purpose, and so are calls that the settings do not admit."""
 
 
 COPIED: Final = Defect(
-    reason=Reason.INVALID_VALUE, where="arguments", found="a placeholder of the example", expected="a value of its own"
+    reason=Reason.COPIED_EXAMPLE, where="arguments", found="words of the feedback", expected="values of the task"
 )
 """The defect of a corrected call with the example's values."""
 

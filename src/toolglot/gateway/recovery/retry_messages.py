@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from toolglot.core.conversation import Message, Part, Text, Tool, ToolCall, ToolResult
+from toolglot.core.made_up_values import find_made_up
 from toolglot.gateway.recovery.attempts import AnswerDefect, DefectKind
-from toolglot.prompting.feedback import holds_placeholder, write_feedback
+from toolglot.prompting.feedback import write_feedback
 
 REQUESTS: Final[Mapping[DefectKind, str]] = {
     DefectKind.NARRATED: (
@@ -52,10 +53,10 @@ CLAUSES: Final = tuple(
 
 
 def copies_feedback(arguments: str) -> bool:
-    """Whether the arguments of a call hold words or a placeholder of the feedback, which the model copied instead of
+    """Whether the arguments of a call hold words or made-up values of the feedback, which the model copied instead of
     writing a value of its own."""
     lowered = arguments.lower()
-    return holds_placeholder(arguments) or any(clause in lowered for clause in CLAUSES)
+    return find_made_up(arguments) is not None or any(clause in lowered for clause in CLAUSES)
 
 
 def make_retry_messages(
