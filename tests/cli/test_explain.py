@@ -79,6 +79,18 @@ def test_the_first_message_of_a_web_chat_is_explained(
     assert "the-secret-token" not in json.dumps(output)
 
 
+@pytest.mark.parametrize(("model", "suggested"), [("claude-sonnet-5", True), ("gpt-9", False)])
+def test_a_mapping_that_would_help_is_suggested(
+    model: str, suggested: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    names = {"file_path": {"type": "string"}, "old_string": {"type": "string"}, "new_string": {"type": "string"}}
+    tool = {"name": "edit", "parameters": {"type": "object", "properties": names, "required": list(names)}}
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(ASK | {"model": model, "tools": [{"type": "function", "function": tool}]}))
+    notes = explain(capsys, str(path), "--base-url", GROQ)["notes"]
+    assert any('set editing = "anthropic"' in note for note in notes) == suggested
+
+
 def test_a_route_is_explained(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
     assert main(["explain", request_file, "--base-url", GROQ, "--api-key", KEY]) == 0
     output = capsys.readouterr().out

@@ -19,7 +19,6 @@ from msgspec.structs import asdict
 from toolglot.cli.backups import BackedUpFile
 from toolglot.cli.common_options import add_gateway_options, find_settings_file, load_settings
 from toolglot.cli.exit_codes import FINDINGS, OK, USAGE_ERROR, AddParser
-from toolglot.cli.explain import explain_route
 from toolglot.cli.gateway_contact import GatewayContact, find_address, find_key, name_models
 from toolglot.clients.agents import AGENTS, KEY_VARIABLE
 from toolglot.config import ModelSettings, Settings, Upstream
@@ -161,6 +160,7 @@ async def examine_model(settings: Settings, upstream: Upstream, model: str, call
     """How tools reach a model and why, and whether it makes a call in a streamed answer."""
     from time import monotonic, time
 
+    from toolglot.gateway.decisions import explain_route
     from toolglot.server.upstream.checks import describe_refused_key
     from toolglot.server.upstream.discovery import load_capabilities
     from toolglot.server.upstream.probe import NO, YES, Probe, Test

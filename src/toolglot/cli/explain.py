@@ -21,7 +21,7 @@ from toolglot.core.installation import name_install_command
 
 if TYPE_CHECKING:
     from toolglot.gateway.exchange import Exchange
-    from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown, Route
+    from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown
 
 EXAMPLES = """\
 examples:
@@ -34,11 +34,6 @@ NOT_ASKED = "the server was not asked what it can do; --ask asks it"
 CHAT_ID = "NEW_CHAT"
 NEW_CHAT = "the upstream keeps chats: this begins a new one; a later turn sends only what follows its last answer"
 SECRET_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key", "api-key")
-ARM_TEXTS = {
-    "off": "off",
-    "control": "left to others (this conversation is in the control group)",
-    "dry_run": "in a dry run",
-}
 CAPABILITIES = ("native", "parallel", "dialect", "reasoning", "structured", "strict", "quirks")
 
 
@@ -159,6 +154,7 @@ def _ask(unsure: CapabilitiesUnknown, capabilities: Capabilities) -> list[str]:
 
 def describe_exchange(exchange: Exchange, notes: list[str], now: float) -> dict[str, Any]:
     """The route and the upstream request as a JSON document, with secrets masked."""
+    from toolglot.gateway.decisions import explain_arms, explain_route, suggest_editing
     from toolglot.gateway.telemetry.log import redact
     from toolglot.server.upstream.discovery import default_headers
 
@@ -190,7 +186,7 @@ def describe_exchange(exchange: Exchange, notes: list[str], now: float) -> dict[
         "client": exchange.xml_session and exchange.xml_session.describe(),
         "mapping": exchange.mapping and exchange.mapping.describe(),
         "learned": route.failure and asdict(route.failure),
-        "notes": [*notes, *exchange.recorder.notes],
+        "notes": [*notes, *dict.fromkeys([*exchange.recorder.notes, *filter(None, [suggest_editing(exchange)])])],
         "request": {"url": mask_address(address), "headers": headers, "body": body},
     }
 
@@ -213,23 +209,6 @@ def _redact_all(value: Any, redact: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [_redact_all(item, redact) for item in value]
     return {key: _redact_all(item, redact) for key, item in value.items()} if isinstance(value, dict) else value
-
-
-def explain_arms(arms: Mapping[str, str]) -> str:
-    """The transformations that the rollout does not apply to the request."""
-    return "; ".join(f"{name} is {ARM_TEXTS[arm]} by the rollout" for name, arm in arms.items() if arm in ARM_TEXTS)
-
-
-def explain_route(route: Route, now: float) -> str:
-    if route.detected:
-        return "no tools are offered, but the last message asks for what the usual ones do (auto_detect)"
-    if route.failure is not None:
-        return route.failure.explain(now)
-    if route.rule is not None:
-        return route.rule.explain()
-    if route.tool_mode.value == "relay":
-        return "tool calling is off" if route.mode == "off" else "nothing in the request concerns tools"
-    return "the upstream is coached" if route.upstream.coached else f"the mode {route.mode} is set"
 
 
 def format_lines(document: Mapping[str, Any]) -> Iterator[str]:

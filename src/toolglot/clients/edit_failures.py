@@ -11,10 +11,12 @@ Everything here looks at text of clients and models, takes linear time and never
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
+
+from toolglot.core.conversation import Image, Message, Text, ToolResult
 
 FAILURES: Final = (
     r"String to replace not found in file",  # Claude Code
@@ -37,6 +39,12 @@ FAILURES: Final = (
 _FAILURE: Final = re.compile("|".join(FAILURES), re.IGNORECASE)
 _SEARCHED: Final = 1 << 14
 """How many characters of a result are searched for such a sentence; Cline repeats the text before it."""
+_SIGNS: Final = ("not", "No", "ail", "0 occ")
+"""Every such sentence contains one of these, which are found faster."""
+_RECENT: Final = 12
+"""How many messages are looked at for edits that fail again."""
+_SHORT: Final = 600
+"""A longer result is not looked at for that."""
 PATH_KEYS: Final = (
     *("path", "file_path", "filePath", "filepath", "file", "filename", "target_file"),
     *("absolute_path", "relative_path", "uri"),
@@ -67,6 +75,20 @@ class Edit(Struct, frozen=True):
 def reports_missing_text(result: str) -> bool:
     """Whether a tool result reports that the text of an edit is not in the file."""
     return _FAILURE.search(result, 0, _SEARCHED) is not None
+
+
+def edits_fail(messages: Sequence[Message]) -> bool:
+    """Whether the last result reports such an edit, and one of the results shortly before it does, too."""
+    parts = (part for message in reversed(messages[-_RECENT:]) for part in reversed(message.parts))
+    texts = ("".join(map(_text_of, part.content)) for part in parts if isinstance(part, ToolResult))
+    reports = (
+        len(text) <= _SHORT and any(map(text.__contains__, _SIGNS)) and reports_missing_text(text) for text in texts
+    )
+    return next(reports, False) and any(reports)
+
+
+def _text_of(part: Text | Image) -> str:
+    return part.text if isinstance(part, Text) else ""
 
 
 def read_edit(arguments: Mapping[str, Any]) -> Edit | None:

@@ -11,16 +11,18 @@ response.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import Enum
 from functools import lru_cache, partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.clients import toolsets
 from toolglot.clients.complaints import find_complaints
+from toolglot.clients.edit_failures import edits_fail
 from toolglot.clients.volatile_lines import VOLATILE_MARKS, VolatileLine
 from toolglot.clients.xml.session import XmlSession, detect_session
 from toolglot.config import SECRET_LENGTH, Settings
@@ -54,6 +56,8 @@ from toolglot.wires import all_wires
 from toolglot.wires.json_fields import adapt_body
 from toolglot.wires.protocol import ClientRequest, Wire
 from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_not_carried
+
+LOG: Final = logging.getLogger("toolglot.decisions")
 
 
 class ValuesNeeded(Enum):
@@ -219,7 +223,7 @@ class Exchange(Struct, eq=False):
         self.tools, self.names = self.xml_session.tools if self.xml_session else fallback.tools, NO_NAMES
         self.upstream_body = request_encoding.encode_as_text(self, fallback)
         self.quotations = _find_quotations(self, fallback)
-        _drop_messages(self)
+        _finish_request(self)
         return True
 
     def is_unparsed(self, error: ToolglotError) -> bool:
@@ -243,7 +247,7 @@ class Exchange(Struct, eq=False):
         self.upstream_body = request_encoding.encode_retry(self, self.recovery.conversation, defect, step)
         if self.chat_turn is not None:
             self.chat_turn.may_retry = False
-        _drop_messages(self)
+        _finish_request(self)
 
     def _switch_model(self, name: str) -> None:
         """Send the next request to another model, if there is one of this name."""
@@ -384,7 +388,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
     recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)
     if client_request.may_be_referenced or (request.owner and request.wire.expand_request is not None):
         exchange.client_request = state.store_answer(client_request, body, request.wire.references)
-    _drop_messages(exchange)
+    _finish_request(exchange)
     return exchange
 
 
@@ -521,7 +525,17 @@ def _count_tools(exchange: Exchange, offered: tuple[Tool, ...]) -> tuple[int, in
     return len(offered), max(0, len(offered) - len(exchange.prompted.tools)) if exchange.prompted else 0
 
 
-def _drop_messages(exchange: Exchange) -> None:
+def _finish_request(exchange: Exchange) -> None:
+    """The request is ready to be sent: log what was decided at ``debug``, and forget its messages."""
+    messages = exchange.client_request.conversation.messages
+    if messages and messages[-1].role == "tool" and edits_fail(messages):
+        from toolglot.gateway.decisions import suggest_editing
+
+        exchange.recorder.notes += filter(None, [suggest_editing(exchange, fails=True)])
+    if LOG.isEnabledFor(logging.DEBUG):
+        from toolglot.gateway.decisions import log_decisions
+
+        log_decisions(exchange)
     exchange.conversation_state.conversation = NO_MESSAGES
     conversation = replace(exchange.client_request.conversation, messages=())
     exchange.client_request = replace(exchange.client_request, conversation=conversation)

@@ -303,7 +303,7 @@ def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, 
 
 def _make_plan(exchange: Exchange, route: Route, dry_run: bool, streamed: bool) -> DeliveryPlan:
     recovery = None if dry_run else exchange.recovery
-    holds = streamed and recovery is not None and _holds_calls(exchange)
+    holds = streamed and recovery is not None and holds_calls(exchange)
     falls_back, asked = route.tool_mode is NATIVE and route.can_fall_back, exchange.client_request.conversation
     may_ask_again = exchange.chat_turn is not None or falls_back  # as long as nothing was sent to the client
     return DeliveryPlan(
@@ -325,7 +325,7 @@ def _make_plan(exchange: Exchange, route: Route, dry_run: bool, streamed: bool) 
     )
 
 
-def _holds_calls(exchange: Exchange) -> bool:
+def holds_calls(exchange: Exchange) -> bool:
     """Whether streamed calls are sent only when they are complete and checked."""
     hold, route = exchange.settings.recovery.hold_calls, exchange.route
     if hold in (HOLD_ALWAYS, HOLD_NEVER):

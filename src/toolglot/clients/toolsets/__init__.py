@@ -16,6 +16,7 @@ from toolglot.clients.toolsets.tool_mapper import (
     ToolMapping,
     all_mappings,
     find_mapping,
+    suggest_toolset,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "all_mappings",
     "find_mapping",
     "map_response",
+    "suggest_toolset",
 ]

@@ -36,6 +36,8 @@ from toolglot.core.lenient_json import dump
 
 TOOLSETS: Final = {known.name: known for known in (anthropic.TOOLSET, roo.TOOLSET, coding.OPENCODE, coding.CLAUDE_CODE)}
 TOOLSET_NAMES: Final = tuple(TOOLSETS)
+KNOWN_TO: Final = {"claude": ("anthropic", "claude_code")}
+"""The tool sets that models were trained on, by a part of their names."""
 CallCheck: TypeAlias = Callable[[str, str], str]
 """Takes tool name and arguments; returns the problem, or an empty string."""
 
@@ -294,6 +296,14 @@ def find_mapping(
     if not offered or offered & {tool.name for tool in tools if tool not in recognised}:
         return None
     return mapping
+
+
+def suggest_toolset(client_tools: Iterable[Tool], model_name: str, fails: bool = False) -> str:
+    """The tool set that a model would do better with than with the client's, or an empty text: one that it was trained
+    on, or, if its edits fail, the one with the plainest form of an edit."""
+    known = next((names for part, names in KNOWN_TO.items() if part in model_name.lower()), ("anthropic",) * fails)
+    mapping = find_mapping(client_tools, known[0]) if known else None
+    return "" if mapping is None or mapping.client.name in known else mapping.model.name
 
 
 def _recognise(known: ToolSet, tools: Sequence[Tool]) -> list[Tool]:
