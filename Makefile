@@ -22,7 +22,7 @@ EXAMPLES := $(VENV)/examples/.installed
 # Python may write compiled modules, also where the environment says that it may not: the tests start some hundred processes
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run help test test-clients test-examples test-faults test-browser test-dist fuzz-reader dist sbom lint docs bench-reader bench-reading bench-gateway bench-stalls bench-bounds bench-start bench-kept bench-store bench-instructions bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test coverage test-clients test-examples test-faults test-browser test-dist fuzz-reader dist sbom lint docs bench-reader bench-reading bench-gateway bench-stalls bench-bounds bench-start bench-kept bench-store bench-instructions bench-crashes bench-trace bench-local bench-agents bench-models bench-prefix bench-recovery bench-xmlclients bench-xmlprompts clean
 
 # MODEL=qwen2.5-coder-1.5b runs another model, MODEL=FILE.gguf any in that format
 run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured; MODEL=...
@@ -66,6 +66,14 @@ test-browser: $(TEST)  ## the console and other web pages in a real browser (chr
 # Builds the wheel and the sdist, and installs them in new environments; needs a package index
 test-dist: $(DIST)  ## build, install and run the wheel and the sdist
 	$(BIN)/pytest tests/distribution
+
+# Also the lines that run in processes that tests start. Left out are tests that measure time or try thousands of cases, and those of
+# tests/project, which look at files. Whether tests pass says 'make test': tracing makes a few too slow for their limits
+coverage: $(TEST)  ## share of the lines of src that the tests run
+	mkdir -p .cache/coverage
+	$(BIN)/pytest -q --tb=no -n $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)') --dist worksteal --cov --cov-report=term \
+		--ignore=tests/project --ignore-glob='*linear*' --ignore-glob='*fuzz*' --ignore-glob='*oracle*' --ignore-glob='*test_properties*' \
+		|| [ $$? = 1 ]
 
 # The same commit gives the same bytes: the times in the files are that of the commit
 dist: $(DIST)  ## wheel, sdist and SBOM in dist/

@@ -12,6 +12,7 @@ from toolglot.clients.agents import KEY_VARIABLE
 from toolglot.config import load
 from toolglot.config.loader import FILE_VARIABLE
 from toolglot.config.settings import FALLBACK, SETTINGS, Setting
+from toolglot.wires import all_wires
 
 EXAMPLE = Path(__file__).resolve().parents[2] / ".env.example"
 LINE = re.compile(r"^(# )?([A-Z][A-Z0-9_]+)=(.*)$", re.MULTILINE)
@@ -21,7 +22,9 @@ MATTER = {"base_url", "api_key", "model", "host", "port", "client_keys", "mode",
 
 
 def test_every_name_is_a_setting() -> None:
-    assert set(ASSIGNED) - set(KNOWN) == {FILE_VARIABLE, KEY_VARIABLE}
+    of_wires = {variable for wire in all_wires().values() for variable in wire.variables.values()}
+    assert of_wires == {"QWEN_TOKEN", "QWEN_COOKIES"}
+    assert set(ASSIGNED) - set(KNOWN) == {FILE_VARIABLE, KEY_VARIABLE, *of_wires}
     assert MATTER <= {KNOWN[name].flag for name in ASSIGNED if name in KNOWN}
 
 

@@ -29,12 +29,13 @@ NOT_RUN = {
     r"python3 -m venv .*|\.venv/bin/pip .*|pip install .*|\. .*activate": "the tests run in such an environment",
     r"toolglot serve --embedded .*": "downloads 1.1 GB",
     r"toolglot [a-z ]+ [A-Z]+": "a name in capitals is to be filled in",
+    r"toolglot run opencode --base-url https://.*": "needs a key of DashScope",
     r"toolglot serve": "the simulated model is used instead of the embedded one",
 }
 PRINTS = {
     r"toolglot setup [\w-]+$": r"called get_weather\(\{\"city\":\"Paris\"\}\)",
     r"toolglot setup \w+ --undo": "removed .*, which setup had made",
-    r"toolglot doctor": "ok +call +sim, streamed",
+    r"toolglot doctor": "ok +call +(sim|qwen3.7-plus), streamed",
     r"toolglot explain": "tier +text",
     r"toolglot read": "get_weather",
     r"toolglot records list$": "rec_",
@@ -52,7 +53,7 @@ LITELLM = (
 )
 TOML = '[[upstream]]\nname = "sim"\nbase_url = "http://127.0.0.1:8099/v1"\n'
 SECONDS = 120.0
-READY = {"sim": "a simulated model", "serve": "is listening"}
+READY = {"sim": "toolglot sim: a simulated ", "serve": "is listening"}
 """What a server prints when it listens."""
 
 
@@ -156,6 +157,16 @@ def printed_commands(page: Path) -> list[str]:
     return list(dict.fromkeys([*commands, *find_inline_commands(page)]))
 
 
+def list_chat_commands() -> list[str]:
+    """The commands of README.md for the web chat of Qwen: its last shell block with that token."""
+    block = next(block for block in find_blocks(README) if block.language == "sh" and "QWEN_TOKEN" in block.text)
+    return list(split_commands(block.text))
+
+
+def list_other_commands() -> list[str]:
+    return [command for command in printed_commands(README) if command not in list_chat_commands()]
+
+
 def reason_not_to_run(command: str) -> str:
     plain = command.split("  #")[0].strip()
     return next((reason for pattern, reason in NOT_RUN.items() if re.fullmatch(pattern, plain)), "")
@@ -193,7 +204,7 @@ def test_the_tutorial(shell: Shell) -> None:
 
 def test_the_readme(shell: Shell) -> None:
     shell.run("toolglot sim")
-    commands = printed_commands(README)
+    commands = list_other_commands()
     for command in commands:
         if command.startswith("toolglot serve") and not reason_not_to_run(command):
             shell.run(command)
@@ -211,12 +222,29 @@ def test_the_readme(shell: Shell) -> None:
 def test_the_readme_runs_every_agent(shell: Shell) -> None:
     """Each line starts the agent's program."""
     shell.run("toolglot sim")
-    lines = [command for command in printed_commands(README) if command.startswith("toolglot run ")]
-    for command in lines:
+    lines = [command for command in list_other_commands() if command.startswith("toolglot run ")]
+    for command in (line for line in lines if not reason_not_to_run(line)):
         shell.run(command)
         assert (shell.folder / "started").is_file(), command
         (shell.folder / "started").unlink()
     assert len(lines) >= 10
+
+
+def test_the_qwen_chat_of_the_readme(shell: Shell) -> None:
+    """As printed, with a simulated account."""
+    shell.run("toolglot sim --wire qwen_web")
+    [settings] = [block.text for block in find_blocks(README) if block.language == "toml" and "qwen_web" in block.text]
+    (shell.folder / "qwen.toml").write_text(
+        settings.replace("https://chat.qwen.ai", shell.adapt("http://127.0.0.1:8099"))
+    )
+    export, *commands = list_chat_commands()
+    assert export.startswith("export QWEN_TOKEN=")
+    for command in commands:
+        needs = not command.startswith("toolglot setup")  # that asks the gateway
+        shell.environ = {**shell.environ, "QWEN_TOKEN": "sim-token" if needs else ""}
+        output = shell.run(command)
+        assert not command.startswith("toolglot run") or (shell.folder / "started").is_file(), output
+    assert len(commands) == 4
 
 
 def test_the_programs_of_the_usage_guide(shell: Shell) -> None:

@@ -2,6 +2,9 @@
 
 - *Examples*: "Tool Calling Transformation Examples" (Direction 2 as replies, cycles, edge cases)
 - *Plan*: "Tool Calling Transformation Middleware - Implementation Plan" (phases 5, 6 and 8)
+- *Transformer*: "Roo-Cline Response Transformer Specification" (the four patterns, as a client of Roo sees them)
+
+docs/examples-of-origin.md lists all examples of the documents with their tests.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import Any
 import pytest
 from support.gateway import Answer, gateway
 from support.samples import load_tools
+from support.xmlprompts import write_roo
 
 from toolglot.sim import Answer as SimAnswer
 from toolglot.sim import ScriptedAnswer, SimOptions
@@ -236,6 +240,45 @@ def test_plan_phase_8_tool_result_follow_up() -> None:
     *_, call, result = bodies[0]["messages"]
     assert call == {"role": "assistant", "content": "<read>\n<filePath>package.json</filePath>\n</read>"}
     assert result == user(f"Tool Result from read:\n{content}")
+
+
+# Transformer, what Qwen generates
+
+PATTERNS = {
+    "1_json_code_block": (
+        'I\'ll use the list_files tool to explore the directory:\n\n```tool_code\n{"tool": "list_files", "path": "."}\n```',
+        "I'll use the list_files tool to explore the directory:\n\n<list_files>\n<path>.</path>\n<recursive>false</recursive>\n</list_files>",
+    ),
+    "1_high_confidence": (
+        '```tool_code\n{"tool": "list_files", "path": ".", "recursive": false}\n```',
+        "<list_files>\n<path>.</path>\n<recursive>false</recursive>\n</list_files>",
+    ),
+    "2_shell_command": ("Let me run the tests:\n\n```bash\nnpm test\n```", ""),
+    "3_natural_language": ("I need to read the package.json file first to understand the dependencies.", ""),
+    "3_low_confidence": ("I'll need to list the files in the current directory to see what's available.", ""),
+    "4_question": ("Which configuration file would you like to update?", ""),
+    "roo_xml": (
+        "<read_file>\n<args>\n  <file>\n    <path>README.md</path>\n  </file>\n</args>\n</read_file>",
+        "<read_file>\n<args>\n  <file>\n    <path>README.md</path>\n  </file>\n</args>\n</read_file>",
+    ),
+}
+"""The text of the model, and what Roo gets; empty: the same text."""
+SHELL = "Let me run the tests:\n\n<execute_command>\n<command>npm test</command>\n</execute_command>"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_transformer_pattern(pattern: str, stream: bool) -> None:
+    text, delivered = PATTERNS[pattern]
+    request = {"messages": [{"role": "system", "content": write_roo()}, user("<task>\nGo.\n</task>")], "stream": stream}
+    (answer,), _ = converse([text], request)
+    assert (answer.joined[0] if stream else answer.message["content"]) == (delivered or text)
+
+
+def test_transformer_pattern_2_shell_command_where_it_is_switched_on() -> None:
+    request = {"messages": [{"role": "system", "content": write_roo()}, user("<task>\nGo.\n</task>")]}
+    (answer,), _ = converse([PATTERNS["2_shell_command"][0]], request, shell="npm", min_confidence="0.8")
+    assert answer.message["content"] == SHELL
 
 
 # the model of the documents needs no setting

@@ -111,7 +111,7 @@ def test_targets_are_explained_and_listed() -> None:
     phony = re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
     assert phony is not None and set(phony[1].split()) == set(targets)
     listed = set(re.findall(r"`make ([a-z-]+)`", guide.partition("## The test ladder")[2].partition("\nTests are")[0]))
-    assert listed == {name for name in targets if name.startswith(("test", "bench", "fuzz"))}
+    assert listed == {name for name in targets if name.startswith(("test", "bench", "fuzz", "coverage"))}
 
 
 @in_one_test("page", [page for page in PAGES if page != HISTORY], ids=lambda page: page.name)

@@ -81,11 +81,14 @@ class Models:
         except (ToolglotError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             LOG.info("upstream %r lists no models: %s", upstream.name, redact(str(error), upstream.secrets))
             return []
-        return [
+        models = [
             {**describe_model(model["id"], upstream.name), **model}
             for model in (listed if isinstance(listed, list) else ())
             if isinstance(model, dict) and isinstance(model.get("id"), str)
         ]
+        if not models:
+            LOG.info("upstream %r lists no models: its list is empty", upstream.name)
+        return models
 
     # -- models that an upstream does not know -------------------------------------------------------------------------
 
