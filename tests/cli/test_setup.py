@@ -409,6 +409,13 @@ def test_commands_that_ask_the_gateway_need_no_secret_of_its_upstream(
     assert code == 2 and found["settings"]["severity"] == "problem" and "upstream" not in found
 
 
+def test_a_model_that_a_file_names_wrongly_is_corrected_there(cli: Cli, upstream: str, tmp_path: Path) -> None:
+    """``--model`` is refused beside a file."""
+    (tmp_path / "toolglot.toml").write_text(f'[[upstream]]\nbase_url = "{upstream}"\n[[model]]\nname = "nope"\n')
+    code, found = examine(cli, "--port", "0", "--no-call")
+    assert code == 2 and found["model"]["remedy"] == "name one in its [[model]], such as sim"
+
+
 def test_a_key_that_only_chats_need(cli: Cli, loop: Loop) -> None:
     app = make_upstream(key="the-right-key", open_models=True)
     with loop.entered(running(app)) as address:

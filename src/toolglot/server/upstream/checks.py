@@ -136,7 +136,9 @@ def find_model(settings: Settings, upstream: Upstream, names: list[str]) -> tupl
         return (wanted or names)[0], [Finding("model", FINE, f"{upstream.name} has: {shown}")]
     texts = [f"{upstream.name} has no model {name!r}; it has: {shown}" for name in unknown]
     known = [name for name in wanted if name in names]
-    return "".join(known[:1]), [Finding("model", PROBLEM, text, f"name one: --model {names[0]}") for text in texts]
+    in_file = f"upstream.{upstream.name}" in settings.sources
+    remedy = f"name one in its [[model]], such as {names[0]}" if in_file else f"name one: --model {names[0]}"
+    return "".join(known[:1]), [Finding("model", PROBLEM, text, remedy) for text in texts]
 
 
 def shorten(names: list[str], most: int = LISTED) -> str:
