@@ -294,7 +294,10 @@ class CallBlockReader(Struct, eq=False):
     def _ends_line(self, block: CallBlock, also: Mark | None = None) -> Steps[bool]:
         """Whether the line ends here, as it must for a whole; ``also`` may follow a block that begins the answer."""
         if (yield from self.source.look(_LINE_END)) is not None:
-            return not (yield from self._was_considered())
+            considered = yield from self._was_considered()
+            if considered:
+                block.clear()
+            return not considered
         for behind in (self.dialects.leftovers, self.dialects.results):
             if (yield from self.source.choose(behind)) is not None:
                 return True

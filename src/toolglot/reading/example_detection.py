@@ -298,7 +298,8 @@ def introduces_call(text: str) -> bool:
 
 
 _HANDS_OVER = re.compile(
-    r"\W*(?:(?:sure|ok|okay|certainly|of course|alright|great|yes|so|now|first)\b\W*)?(?:here you go|here it is"
+    r"\W*(?:(?:sure|ok|okay|certainly|of course|alright|great|yes|so|now|first)\b\W*)?"
+    r"(?:here you go|here it is|answer|solution"
     r"|here(?: is|['’]s| are) the (?:\w+ ){0,2}(?:calls?|answer|solution)(?: (?:to|for|you need)\b.*)?"
     r"|the (?:\w+ ){0,2}calls? (?:to|for) .* (?:is|are)"
     r"|(?:let me|let['’]s|i(?:['’]ll| will)) (?:now |first |just )?(?:check|look|get|fetch|find|search|run|call|use"

@@ -415,7 +415,9 @@ class StateMachine:
         """Whether the text before this position is empty or does no more than introduce a call."""
         indented = bool(self.shown.tail.strip()) and self.line_start and self.shown.tail[-1:] in _INDENT
         answered = self.region is not None or self.answer.delivered > 0 or indented
-        return not answered and (introduces_call(self.shown.tail) or hands_over(self.shown.tail))
+        if answered or introduces_call(self.shown.tail):
+            return not answered
+        return self.line_start and hands_over(self.shown.tail)
 
     def enter_region(self, region: Region) -> Steps[bool]:
         """Enter a region. After visible text, a tag opens reasoning only on a line of its own."""

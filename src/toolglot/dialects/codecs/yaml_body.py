@@ -13,14 +13,14 @@ is complete, so nothing streams. Scalars are read as text and typed by the schem
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 
 from msgspec import Struct
 
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import Value
-from toolglot.core.schema.toolset import coerce_text, coerce_text_leaves
+from toolglot.core.schema.toolset import CompiledTool, coerce_text, coerce_text_leaves
 from toolglot.dialects.codecs.buffered_values import collect_up_to
 from toolglot.dialects.codecs.sample_templates import HARD_JSON, JSON, KEY, TOOL, VALUE
 from toolglot.dialects.codecs.whitespace import Trim, open_trimmer
@@ -36,14 +36,20 @@ _HEADS = "_./~$#-(@!*%+`\\"
 _PAIR = re.compile(r"\W*\w+\W*[:=>]")
 
 
-def _is_structured(text: str, keys: Sequence[str]) -> bool:
-    """Whether a text has marks around its parameters, damaged ones or those of another notation, or a misspelt key."""
-    if re.search(rf"\b(?:{'|'.join(map(re.escape, keys))})[\"']?\s*[:=<>]", text) is not None:
+def _is_structured(text: str, tool: CompiledTool, sole: str) -> bool:
+    """Whether a text has marks of its tool or around its parameters, damaged or in another notation, or a misspelt key.
+
+    ``sole`` is the key of the text.
+    """
+    keys = tool.parameters.properties
+    any_key = f"(?:{'|'.join(map(re.escape, keys))})[\"']?\\s{{0,4}}"
+    of_tool = rf"</\s?{re.escape(tool.name[:3])}|{re.escape(tool.name[-4:])}\s?>"
+    marks = rf"(?:\A.{{0,2}}|\n)[^\w\n]{{0,16}}{any_key}[:=<>]|[=<>/\"']{any_key}[<>]|{of_tool}"
+    if re.search(marks, text.lstrip()) is not None:
         return True
-    begin = text.lstrip().lower()
-    sizes = ((key.lower(), len(key) + more) for key in keys for more in (0, 1))
-    alike = max(SequenceMatcher(None, key, begin[:size]).ratio() for key, size in sizes)
-    pair = _PAIR.match(begin)
+    head, key = text.lstrip().lower(), sole.lower()
+    alike = max(SequenceMatcher(None, key, head[: len(key) + more]).ratio() for more in (0, 1))
+    pair = _PAIR.match(head)
     return alike >= 0.7 or (pair is not None and (alike >= 0.5 or (len(keys) > 1 and pair[0][-1] == ":")))
 
 
@@ -60,7 +66,7 @@ class YamlBody(Struct, frozen=True):
         first = yield from source.look(_KEY)
         close = mark(tuple(close.replace("{key}", found["name"]) for close in syntax.close))
         if first is None or not call.declares(first["key"]):
-            return (yield from self._read_text(call, close))
+            return (yield from self._read_text(call, found[0], close))
         text = yield from collect_up_to(source, close)
         if text is None:
             call.truncate()
@@ -75,15 +81,16 @@ class YamlBody(Struct, frozen=True):
         for notation in (JSON, HARD_JSON):
             yield f"{before}{notation.write(dict(arguments))}\n{after}"
 
-    def _read_text(self, call: PartialCall, close: Mark) -> Steps[bool]:
-        """Read the tool's only text; an element that is part of a line is no call."""
+    def _read_text(self, call: PartialCall, opener: str, close: Mark) -> Steps[bool]:
+        """Read the tool's only text; an element that is part of a line is no call, and neither is one that is opened
+        again before it is closed."""
         block, key = call.block, call.tool.sole_text_parameter if call.tool is not None else None
         if key is None or call.tool is None or call.tool.required != {key} or not block.at_line:
             return False
-        text, shape = (yield from collect_up_to(block.source, close)), call.parameter_type(key)
+        text, shape = (yield from collect_up_to(block.source, close, other=opener)), call.parameter_type(key)
         if text is None or (yield from block.source.look(_END)) is None:
             return False
-        if not any(map(str.isalnum, text)) or _is_structured(text, list(call.tool.parameters.properties)):
+        if not any(map(str.isalnum, text)) or _is_structured(text, call.tool, key):
             return False
         trimmer = open_trimmer(Trim.BREAK)
         text = trimmer.take(text) + trimmer.end()

@@ -25,7 +25,7 @@ DIALECTS = (
         PYTHON_CALL,
         sample='[get_weather(city="Oslo")]',
         wrap=(
-            Wrap(("[",), ("])", "]"), Position.LINE, Commitment.WHOLE),
+            Wrap(("[",), ("])", "]]", "];", "],", "].", "]"), Position.LINE, Commitment.WHOLE),
             Wrap(("**[",), ("]**",), Position.LINE, Commitment.WHOLE),
         ),
         also=(QUOTED_CALL,),
