@@ -23,9 +23,12 @@ from support.samples import (
 )
 
 import toolglot
-from toolglot.core.events import merge_deltas
+from toolglot.core.events import CallEnded, merge_deltas
+from toolglot.dialects.spec import Dialect
+from toolglot.reading.plugins import known_dialects
 
 SAMPLES = load_samples()
+WEATHER = {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
 
 
 def each_sample(samples: list[Sample]) -> Callable[[CheckFunction], CheckFunction]:
@@ -132,3 +135,28 @@ def test_update_leaves_a_sample_that_agrees(sample: Sample, tmp_path: Path) -> N
     copy.write_bytes(before)
     update_sample(parse_sample(copy))
     assert copy.read_bytes() == before
+
+
+LATE = {
+    "Python in ordinary text, which must end the answer": ("python_call", "pythonic", "fenced_python", "nexus"),
+    "Python without a closing mark, which may go on": ("llama31_builtin",),
+    "JSON after a name, which a closing mark may follow": (
+        "glm4_9b",
+        "functionary_v32",
+        "mistral_args",
+        "mistral_callid",
+    ),
+    "a closing mark with longer spellings": ("nova",),
+}
+"""Dialects whose calls end only with the next character or with the answer, and why."""
+
+
+@in_one_test("record", known_dialects(), ids=[record.name for record in known_dialects()])
+def test_a_call_ends_with_its_last_character(record: Dialect) -> None:
+    name, sample = record.name, record.sample
+    if name == "shell_fence":
+        return
+    reader = toolglot.Reader([WEATHER])
+    ended = [index for index, char in enumerate(sample) for event in reader.feed(char) if isinstance(event, CallEnded)]
+    late = any(isinstance(event, CallEnded) for event in reader.close())
+    assert (len(ended), late) == ((0, True) if any(name in names for names in LATE.values()) else (1, False))

@@ -118,6 +118,8 @@ CACHES: Final[dict[str, tuple[int | None, str]]] = {
     "reading.dialect_index:self._tool_sets": (64, "landmarks of a tool set"),
     "reading.dialect_index:self.commitment": (1024, "the marks that commit to a dialect"),
     "reading.dialect_index:self.select": (4096, "the dialects that a mark may start"),
+    "reading.example_detection:_load_phrases": (ALL, "phrases before calls that may be shown"),
+    "reading.example_detection:_phrases": (ALL, "these phrases as compiled expressions, by role"),
     "reading.missed_calls:_compile_keys": (256, "patterns of the parameters of a tool"),
     "reading.missed_calls:_compile_names": (64, "patterns of the names of a tool set"),
     "reading.plugins:known_dialects": (ALL, "the dialect records, with those of other packages"),

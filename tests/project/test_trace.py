@@ -9,7 +9,7 @@ from typing import Final
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 MODULES: Final = 44
-BOUNCES: Final = 30
+BOUNCES: Final = 33
 
 
 def count_trace() -> list[int]:

@@ -76,3 +76,38 @@ def test_list_counts_when_it_is_closed() -> None:
     assert not reader.feed(f"[{READ}, {WRITE}")
     started = [event for event in reader.feed("]\nDone.") if isinstance(event, CallStarted)]
     assert [event.name for event in started] == ["read", "write"]
+
+
+BROKEN = '{"name": "read", "arguments": {"pth": "a.py"}}'
+
+
+@pytest.mark.parametrize("behind", ["", "\n"])
+@pytest.mark.parametrize("between", ["\nThen the log:\n", " Then the log:\n\n", "\n\n2. Then write.\n", "\n"])
+def test_bare_calls_with_words_between_them_are_all_delivered(between: str, behind: str) -> None:
+    reading = read(f"First the tide:\n{READ}{between}{WRITE}{behind}")
+    assert [call.name for call in reading.calls] == ["read", "write"]
+    assert reading.text.split() == f"First the tide: {between}".split()
+
+
+@pytest.mark.parametrize(
+    ("text", "missed"),
+    [
+        (f"First:\n{READ}\nThen:\n{WRITE}\nThat is the plan.", ["read", "write"]),
+        (f"First:\n{READ}\nThen:\n{BROKEN}\nAnd:\n{WRITE}", ["read", "read", "write"]),
+        (f"First:\n{READ}\n{'This is a long text. ' * 12}\n{WRITE}", ["read", "write"]),
+        (f"First:\n{READ}\nThat is all.", ["read"]),
+        (f"For example:\n{READ}\nThat is all.", []),
+    ],
+)
+def test_bare_calls_are_text_if_not_all_are_delivered(text: str, missed: list[str]) -> None:
+    for chunks in ([text], list(text), random_cuts(text, 7)):
+        reader = Reader(TOOLS)
+        reading = collect([*(event for chunk in chunks for event in reader.feed(chunk)), *reader.close()])
+        assert (reading.text, reading.calls, reading.rejected) == (text, [], [])
+        assert [miss.tool for miss in reader.missed] == missed
+
+
+def test_a_marked_call_after_a_bare_one_is_delivered_alone() -> None:
+    reading = read(f"First:\n{READ}\nThen:\n<tool_call>\n{WRITE}\n</tool_call>")
+    assert [call.name for call in reading.calls] == ["write"]
+    assert reading.text.split() == f"First: {READ} Then:".split()

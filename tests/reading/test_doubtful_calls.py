@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 from support.rows import in_one_test
 
 import toolglot
 from toolglot.core.events import CallEnded, Event, TextDelta
-from toolglot.reading.example_detection import is_doubtful
+from toolglot.dialects.spec import Dialect
+from toolglot.reading.example_detection import announces_example, is_doubtful
+from toolglot.reading.plugins import known_dialects
 
 TOOLS = [
     {
@@ -30,6 +33,10 @@ WRITTEN = {
     "roo_xml": "<run>\n<command>rm -r build</command>\n</run>",
     "fenced_json": '```json\n{"name": "run", "arguments": {"command": "rm -r build"}}\n```',
 }
+SPECIAL_MARK = re.compile(r"<[^\s<>]{0,40}[|｜:]|<start_function_call>|\[[A-Z]+_|\]<\]|<<<")
+UNMARKED = ("roo_xml", "fenced_json")
+SPECIAL = ("kimi_k2", "harmony", "mistral_args")
+"""Dialects whose marks are special tokens."""
 ARGUMENTS = '{"command":"rm -r build"}'
 
 REFUSED = (
@@ -215,6 +222,8 @@ def test_other_words_of_refusal_refuse_nothing() -> None:
 @pytest.mark.parametrize("way", WRITTEN)
 def test_a_doubtful_call_counts_at_the_end(way: str) -> None:
     for introduction in SHOWN:
+        if way in UNMARKED and announces_example(f"{introduction}\n\n"):
+            continue
         reading = toolglot.read(f"{introduction}\n\n{WRITTEN[way]}\n", TOOLS)
         assert [call.arguments for call in reading.calls] == [ARGUMENTS], introduction
         assert reading.text.strip() == introduction
@@ -233,6 +242,8 @@ def test_a_call_that_is_meant_counts_whatever_follows(way: str) -> None:
 def test_a_call_in_a_listing_or_a_sentence_is_text_if_the_answer_goes_on(way: str) -> None:
     written = WRITTEN[way].replace("\n", "")
     for prefix in PREFIXES:
+        if prefix == "Use " and way in SPECIAL:  # the marks are no part of the sentence
+            continue
         text = f"{prefix}{written} and more.\nSo it goes."
         reading = toolglot.read(text, TOOLS)
         assert (reading.calls, reading.text) == ([], text), prefix
@@ -270,7 +281,6 @@ STATEMENTS = (
     "We could look at the config.",
     "That is what the error says.",
     "Never mind the first error.",
-    "Does the folder exist?",
     "As requested.",
     "Ich kann das nicht sehen.",
     "No puedo ver el archivo.",
@@ -293,3 +303,31 @@ def test_code_behind_three_backticks_within_a_line_is_text(dialect: str) -> None
     answer = f"A parser must read ```xml\n{WRITTEN[dialect]}\n``` as well as plain text."
     for seed in range(3):
         assert read_in_pieces(answer, seed) == (answer, 0)
+
+
+SPECIAL_DIALECTS = [record for record in known_dialects() if SPECIAL_MARK.match(record.sample)]
+
+
+@in_one_test("record", SPECIAL_DIALECTS, ids=[record.name for record in SPECIAL_DIALECTS])
+def test_special_tokens_in_the_middle_of_a_sentence_are_a_call(record: Dialect) -> None:
+    call = record.sample if record.wrap or record.call.close else f"{record.sample}\n"
+    tools = [{"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]
+    for text in (f"Some text before {call} after", f"Er sagt, {call} und mehr."):
+        for chunks in ([text], list(text)):
+            reader = toolglot.Reader(tools)
+            events = [*(event for chunk in chunks for event in reader.feed(chunk)), *reader.close()]
+            assert sum(isinstance(event, CallEnded) for event in events) == 1, text
+    for text in (
+        f'He wrote "{call}" there.',
+        f"For example: {call} after",
+        f"How is it? {call} so.",
+        f"Use `{call}` here.",
+    ):
+        assert toolglot.read(text, tools).calls == [], text
+
+
+@pytest.mark.parametrize("introduction", ["The test feeds this to the parser:", "Usage:", "Should I run this?"])
+def test_a_doubtful_call_that_is_defective_is_rejected_at_the_end(introduction: str) -> None:
+    call = '<tool_call>\n{"name": "run", "arguments": {"cmd": 3}}\n</tool_call>'
+    assert len(toolglot.read(f"{introduction}\n\n{call}", TOOLS).rejected) == 1
+    assert toolglot.read(f"{introduction}\n\n{call}\n\nThat is all.", TOOLS).rejected == []

@@ -298,10 +298,8 @@ INTRODUCTIONS = (
 """Texts that introduce an example."""
 
 NEITHER = (
-    "for example\n:",
     "forexample:",
-    "You could write, ",
-    "with a tool, e.g",
+    "You write it, ",
     "my usage:",
     "an example of it\n:",
     "",

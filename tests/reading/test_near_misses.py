@@ -50,6 +50,7 @@ MISSES = {
     "a command in such an element": "Now I look.\n\n<bash>ls -la</bash>",
     "an element whose name has several words": "<execute_command>\n<command>ls</command>\n</execute_command>",
     "JSON of a tool that is not offered": '{"name": "shell", "arguments": {"command": "ls"}}',
+    "a list of such calls": '[{"name": "shell", "arguments": {"command": "ls"}}, {"name": "cat", "arguments": {}}]',
     "the same in a fence": 'Now:\n\n```json\n{\n  "name": "shell",\n  "arguments": {"command": "ls"}\n}\n```',
 }
 NONE = {
@@ -148,6 +149,21 @@ def test_a_near_miss_names_its_tool_and_what_is_wrong(text: str, tool: str | Non
         (missed,) = reader.missed
         assert missed.tool == tool and missed.raw
         assert {defect.where: defect.expected for defect in missed.defects} == wrong
+
+
+@in_one_test(
+    "text",
+    [
+        '{"name": "shell", "arguments": {"a": "\ud800"}}',
+        f'{{"name": "shell", "arguments": {{"a": {"[" * 9000}{"]" * 9000}}}}}',
+        f"<bash>\n{'<a>' * 9000}</bash>",
+        f"<run_it>\n{'<a></a>' * 9000}</run_it>",
+    ],
+    ids=["surrogate", "deep JSON", "open elements", "many elements"],
+)
+def test_hostile_text_at_the_end_is_text(text: str) -> None:
+    received, _ = read(text, [])
+    assert (received.text, received.calls, received.rejected) == (text, [], [])
 
 
 # -- elements of a tool with wrong parameters --------------------------------------------------------------------------

@@ -38,8 +38,8 @@ def literal(text: str) -> Node:
 
 
 def chars(charset: str, least: int = 1, most: int | None = None) -> Node:
-    top = "" if most is None else str(most)
-    return Node(f"{charset}{{{least},{top}}}", rf"{charset}{{0,{top}}}+\Z")
+    top, more = ("", "") if most is None else (str(most), str(most - 1))
+    return Node(f"{charset}{{{least},{top}}}", rf"{charset}{{0,{more}}}+\Z")
 
 
 def sequence(*nodes: Node) -> Node:
@@ -47,7 +47,7 @@ def sequence(*nodes: Node) -> Node:
 
 
 def prefix_regex(marks: Iterable[Sequence[Node]]) -> str:
-    """Return the regex of every prefix of the marks; common prefixes are factored out."""
+    """Return the regex of every prefix of the marks that can go on; common prefixes are factored out."""
     following: dict[Node, list[Sequence[Node]]] = {}
     for first, *rest in marks:
         following.setdefault(first, []).extend([rest] if rest else [])
@@ -55,8 +55,6 @@ def prefix_regex(marks: Iterable[Sequence[Node]]) -> str:
     for node, rests in following.items():
         if rests:
             found[node.full + prefix_regex(rests)] = None
-        elif node.prefix == _END:
-            found[node.full + _END] = None
         found[node.prefix] = None
     return f"(?:{'|'.join(found)})"
 

@@ -527,6 +527,8 @@ class PartialCall(StreamedArguments, eq=False):
         block = self.block
         block.returned += 1
         text = block.text_of(self)
+        if block.raw is not None and self is block.calls[-1]:
+            text += block.raw[self.end - block.start :]
         if reason in ON_PURPOSE:
             block.answer.left_as_text.append((self.dialect, reason))
         else:

@@ -183,14 +183,14 @@ def _index(templates: Sequence[str]) -> Mark | MarkIndex:
 
 
 def _is_prefix(template: str, text: str, pos: int) -> bool:
-    """Whether the text from ``pos`` to its end is a prefix of the template, or all of it.
+    """Whether the text from ``pos`` to its end is a prefix of the template that can go on.
 
     Only what follows its leading letters is compiled: these contain most names of tools and parameters.
     """
     letters, rest = _split(template)
     end = _match_letters(letters, text, pos)
     if end is None or end is MORE:
-        return end is MORE
+        return end is MORE and (rest != "" or _match_all_letters(letters, text, pos) is None)
     return rest != "" and _compile_prefixes((rest,)).match(text, end) is not None
 
 

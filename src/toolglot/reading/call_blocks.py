@@ -111,6 +111,8 @@ class CallBlockReader(Struct, eq=False):
             self.reached = max(self.reached, source.here)
             return False
         block.close_call()
+        if block.calls and block.is_text:
+            source.rewind(block.calls[-1].end)  # what follows it was read in search of another call
         block.raw = source.since(block.start) if block.held else None
         return True
 
@@ -207,8 +209,7 @@ class CallBlockReader(Struct, eq=False):
         here, before = source.here, block.open_call
         while (body := (yield from self._prepare(block, None, header))) is not None and (yield from body):
             calls += 1
-            block.body_end = source.here
-            yield from self._skip_broken(block)
+            yield from self._end_body(block, may_close=False)
             gap = yield from source.find_nonblank()
             if source.text[source.pos + gap : source.pos + gap + 1] not in (",", ";"):
                 return True
@@ -246,8 +247,7 @@ class CallBlockReader(Struct, eq=False):
             body = (yield from self._prepare(block, wrap, header)) if header is not None else None
             if body is not None and (yield from body):
                 calls += 1
-                block.body_end = source.offset + source.pos
-                yield from self._skip_broken(block)
+                yield from self._end_body(block, may_close=bool(wrap.close))
                 continue
             block.discard_after(before)
             self._rewind(here)
@@ -465,6 +465,13 @@ class CallBlockReader(Struct, eq=False):
         """The confidence of a call: that of its dialect, or of the dialect's pattern."""
         dialect, confidences = chosen.dialect, self.options.patterns.confidences
         return dialect.confidence if chosen.marked else confidences.get(dialect.name, dialect.confidence)
+
+    def _end_body(self, block: CallBlock, may_close: bool) -> Steps[None]:
+        """End the body of a call. If no mark closes its block, the call ends here."""
+        block.body_end = self.source.here
+        yield from self._skip_broken(block)
+        if not may_close:
+            block.close_call()
 
     def _skip_broken(self, block: CallBlock) -> Steps[None]:
         """Skip the rest of a malformed call, up to the mark that closes it."""

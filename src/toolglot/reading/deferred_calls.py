@@ -4,8 +4,12 @@ Strategy. Four kinds are deferred. A call inside reasoning: if the answer ends t
 channel; if the reasoning goes on, or an answer or another call follows, it was only considered. Bare JSON after prose:
 at the end of an answer it is a call, in the middle of the text it is an example. A call that occurs earlier in the
 conversation: it is a quotation, unless the answer is nothing but this call. A quotation inside reasoning is never the
-action. A doubtful call (``example_detection``): behind it a model that means it stops. A Python call is deferred too,
+action. A doubtful call (``example_detection``): a model that means it stops after it. A Python call is deferred too,
 but a sentence may follow it if nothing precedes it, or a line that hands it over.
+
+Several calls in bare JSON with a few words between them are delivered all or not at all: these words are held until the
+next call begins or they are too many. All calls are delivered if the last one ends the answer and each is complete;
+otherwise all are text, and near misses.
 """
 
 from __future__ import annotations
@@ -14,10 +18,24 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from toolglot.core.events import Defect, Reason
 from toolglot.dialects.event_buffer import EventBuffer
 from toolglot.dialects.partial_call import CallBlock
 
 PROMOTED = "promoted_from_reasoning"
+MAX_BETWEEN = 200
+"""Number of characters between two calls in bare JSON that are held."""
+_NOT_LAST = Defect(
+    reason=Reason.MALFORMED,
+    where="answer",
+    found="text or a wrong call after the call",
+    expected="nothing but complete calls at the end of the answer",
+)
+"""Why a complete call in bare JSON stays text."""
+
+
+class HeldText(str):
+    """Text after a deferred call, held because another call may follow it."""
 
 
 class DeferredCalls(Struct, eq=False):
@@ -34,6 +52,11 @@ class DeferredCalls(Struct, eq=False):
     closed: bool = False
     undecided: bool = False
     """Whether a deferred call is a quotation unless the answer holds nothing else."""
+    between: int = 0
+    """Number of held characters after the last block."""
+    holds_text: bool = False
+    missed_one: bool = False
+    """Whether bare JSON stayed text because the answer went on: further bare JSON is not delivered alone."""
 
     def __bool__(self) -> bool:
         return bool(self.blocks)
@@ -54,12 +77,23 @@ class DeferredCalls(Struct, eq=False):
     def add(self, block: CallBlock, reasoning: bool) -> None:
         self.blocks.append(block)
         self.items.append(block)
+        self.between = 0
         self.reasoning, self.reasoning_as_text = reasoning, self.buffer.reasoning_as_text
         self.undecided = block.undecided
 
-    def is_superseded(self, thinking: bool) -> bool:
-        """Whether a block that begins now turns the deferred calls into text."""
-        return self.undecided or (self.reasoning and not thinking)
+    def is_superseded(self, thinking: bool, last: bool) -> bool:
+        """Whether a block that begins now turns the deferred calls into text. ``last``: it may be like them."""
+        return self.undecided or (self.reasoning and not thinking) or (self.holds_text and not last)
+
+    def hold(self, text: str) -> bool:
+        """Hold text after calls in bare JSON, whose next one it may introduce; False if it is too long."""
+        fit = not (self.reasoning or self.undecided) and all(map(_is_bare, self.blocks))
+        self.between += len(text)
+        if not fit or self.between > MAX_BETWEEN:
+            return False
+        self.items.append(HeldText(text))
+        self.holds_text = True
+        return True
 
     def append(self, raw: str) -> None:
         """Keep whitespace or stray marks after a deferred block; they are not an answer."""
@@ -96,8 +130,19 @@ class DeferredCalls(Struct, eq=False):
             self.buffer.add_reasoning(text)
         else:
             self.buffer.add_text(text)
-            self.keep(text)
+            self.keep("".join([block.raw or "" for block in self.blocks]) if self.holds_text else text)
+            self._report_misses()
         self._reset()
+
+    def _report_misses(self) -> None:
+        """Report calls in bare JSON that become text."""
+        for block in self.blocks:
+            if _is_bare(block) and not _is_quotation(block):
+                self.missed_one = True
+                for call in block.calls:
+                    if block.is_complete:
+                        call.defects.append(_NOT_LAST)
+                    block.add_near_miss(call, block.raw or "")
 
     @property
     def has_quotation(self) -> bool:
@@ -119,10 +164,15 @@ class DeferredCalls(Struct, eq=False):
         if not alone and not self.reasoning and all(map(_is_quotation, self.blocks)):
             self._leave_as_quotation()
             return
-        blocks, note = self.blocks, PROMOTED if self.reasoning else ""
+        items, note = self.items if self.holds_text else self.blocks, PROMOTED if self.reasoning else ""
         self._reset()
-        for block in blocks:
-            block.accept(note, alone)
+        for item in items:
+            if isinstance(item, HeldText):
+                self.buffer.add_text(item)
+            elif isinstance(item, str):
+                self.buffer.hold_whitespace(item)
+            else:
+                item.accept(note, alone)
 
     def end(self, truncated: bool) -> None:
         """End the answer: the deferred calls, of which there are some, count if they are complete. Reasoning that was
@@ -133,18 +183,34 @@ class DeferredCalls(Struct, eq=False):
             self.accept(alone=self.undecided)
 
     def _is_unfit(self, truncated: bool) -> bool:
-        """Whether the deferred calls do not count at the end either. A quotation in reasoning never does."""
+        """Whether the deferred calls are not delivered at the end either. A quotation in reasoning never is."""
         if not self.reasoning:
-            sound = not truncated and all(block.is_complete for block in self.blocks)
-            return not sound and any(block.alone or block.is_doubtful for block in self.blocks)
+            return self._is_unfit_text(not truncated and all(block.is_complete for block in self.blocks), truncated)
         complete = not truncated and all(call.is_sound for block in self.blocks for call in block.calls)
         marked = all(block.marked for block in self.blocks)
         fit = complete and (marked or not self.closed)
         return not fit or self.has_quotation
 
+    def _is_unfit_text(self, complete: bool, truncated: bool) -> bool:
+        """Whether calls outside of reasoning are text, although the answer ends after them."""
+        if self.holds_text:
+            return not complete or self.between > 0
+        if self.missed_one and any(map(_is_bare, self.blocks)):
+            return True
+        cut = truncated or any(call.is_truncated for block in self.blocks for call in block.calls)
+        return not complete and any(
+            block.alone or (block.is_doubtful and (cut or not block.marked)) for block in self.blocks
+        )
+
     def _reset(self) -> None:
         self.blocks, self.items = [], []
-        self.reasoning = self.reasoning_as_text = self.closed = self.undecided = False
+        self.reasoning = self.reasoning_as_text = self.closed = self.undecided = self.holds_text = False
+        self.between = 0
+
+
+def _is_bare(block: CallBlock) -> bool:
+    """Whether a block is bare JSON that is delivered unless text follows it."""
+    return not (block.marked or block.alone or block.is_doubtful)
 
 
 def _is_quotation(block: CallBlock) -> bool:

@@ -16,9 +16,8 @@ from functools import lru_cache
 from html import unescape
 from itertools import islice
 
-import msgspec
-
 from toolglot.core.events import NearMiss
+from toolglot.core.lenient_json import NotJsonError, parse
 from toolglot.core.schema.toolset import CompiledTool, CompiledTools
 from toolglot.core.uncached_regex import compile_uncached
 from toolglot.dialects.event_buffer import TAIL_SIZE
@@ -60,8 +59,8 @@ _USUAL_TOOLS = re.compile(
 )
 """Names of tools that agents have; other elements are read as calls only if they hold elements."""
 _JSON_CALL = re.compile(
-    r'^[ \t]{0,3}\{\s*"(?:name|tool|tool_?name|function|action)"\s*:\s*"(?P<name>[A-Za-z_][\w.-]{0,63})"\s*,\s*'
-    r'"(?:arguments|args|parameters|input)"\s*:\s*\{',
+    r'^[ \t]{0,3}(?:\[\s*)?\{\s*"(?:name|tool|tool_?name|function|action)"\s*:\s*"(?P<name>[A-Za-z_][\w.-]{0,63})"\s*,'
+    r'\s*"(?:arguments|args|parameters|input)"\s*:\s*\{',
     re.MULTILINE,
 )
 _MAX_KEYS = 3
@@ -119,15 +118,18 @@ def _find_element(text: str) -> tuple[str, int] | None:
 
 
 def _find_json(text: str) -> tuple[str, int] | None:
-    """Find the JSON object that ends a text and has the form of a call: the name of its tool, and where it begins."""
-    headers = list(islice(_JSON_CALL.finditer(text), _MAX_NAMES))
-    if not headers or _DEFINITION.search(text, headers[-1].start()) is not None:
-        return None
-    try:
-        found = msgspec.json.decode(text[headers[-1].start() :].rstrip("`~ \t\n"))
-    except msgspec.MsgspecError:
-        return None
-    return (headers[-1]["name"], headers[-1].start()) if len(found) <= _MAX_KEYS else None
+    """Find the JSON that ends a text and has the form of a call, or of a list of calls: the name of the first tool, and
+    where the JSON begins."""
+    for header in list(islice(_JSON_CALL.finditer(text), _MAX_NAMES))[-_MAX_MISSPELT:]:
+        start = header.start()
+        try:
+            parsed = parse(text[start:].rstrip("`~ \t\n"))
+        except NotJsonError:
+            continue
+        call = parsed.value[0] if isinstance(parsed.value, list) else parsed.value
+        fit = isinstance(call, dict) and len(call) <= _MAX_KEYS and not parsed.repairs
+        return (header["name"], start) if fit and _DEFINITION.search(text, start) is None else None
+    return None
 
 
 def _list_names(text: str, tools: CompiledTools) -> Iterator[tuple[CompiledTool, int, int]]:

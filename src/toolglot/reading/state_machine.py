@@ -85,6 +85,9 @@ class StateMachine:
     def emit_text(self, piece: str) -> None:
         """Emit text that is not part of a call."""
         if self.deferred.blocks:
+            if not self.thinking and self.deferred.hold(piece):
+                self.remember(piece)
+                return
             self.deferred.end_before(piece)
         self.after_call = False
         if self.thinking:
@@ -114,6 +117,8 @@ class StateMachine:
         """Hold whitespace after a line break: dropped before a call, text otherwise."""
         if self.deferred:
             self.deferred.append(piece)
+            if self.deferred.holds_text:
+                self.remember(piece)
         elif self.thinking:
             self.buffer.add_reasoning(piece)
         else:
@@ -381,7 +386,8 @@ class StateMachine:
     def skip_after_call(self) -> Steps[bool]:
         """Skip what may follow a call and is no answer: stray marks and fabricated results."""
         source, dialects = self.source, self.dialects
-        if (self.after_call or self.deferred) and (yield from source.choose(dialects.leftovers)) is not None:
+        after = self.after_call or (self.deferred and not self.deferred.between)
+        if after and (yield from source.choose(dialects.leftovers)) is not None:
             self.skip_leftover()
             return True
         if self.thinking or self.deferred.reasoning or not self.line_start:
@@ -467,7 +473,7 @@ class StateMachine:
         """Read a block of calls that opens here; False if it is none and nothing was consumed."""
         source = self.source
         last = header in BARE_JSON or (header in AMBIGUOUS and self.shown.tail != "")
-        if self.deferred.blocks and self.deferred.is_superseded(self.thinking):
+        if self.deferred.blocks and self.deferred.is_superseded(self.thinking, last):
             self.deferred.discard()
         start, after_call = source.offset + source.pos, self.after_call
         self.is_example = self.is_doubtful = False
@@ -534,8 +540,10 @@ class StateMachine:
         """Set whether the text before a block shows it as an example, or makes it doubtful. A marked call behind a
         phrase that introduces an example is doubtful."""
         tail, announced = self.shown.tail, announces_example(self.shown.tail)
+        start = self.blocks.block.start if self.blocks.block is not None else self.source.here
+        opening = self.source.since(start, start + 48)
         self.is_example = is_shown(tail) or self.open_elements.hold_call() or (announced and not marked)
-        self.is_doubtful = not (self.is_example or self.thinking) and (announced or is_doubtful(tail))
+        self.is_doubtful = not (self.is_example or self.thinking) and (announced or is_doubtful(tail, opening))
 
     def return_as_text(self, start: int, bare: bool) -> Steps[bool]:
         """Return a block without calls to the text; True if it was emitted already."""

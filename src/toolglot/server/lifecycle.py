@@ -185,7 +185,7 @@ def warm_dialect(dialect: str) -> None:
     find_quotations(list_quotable(messages), (tool.name,), marks=list_call_marks())
     written = render_as_text(conversation, dialect).conversation.messages[-2].text
     reader = Reader(compile_tools((tool,), ()), options=Options(parallel=False))
-    for piece in ("Hello\n", *written):
+    for piece in ("Hello:\n", *written):  # with a text before it, whose phrases are looked for
         reader.feed(piece)
     reader.close()
     find_argument_defects(tool, call.arguments)

@@ -1,1 +1,0 @@
-"""Phrases before calls that are shown or doubtful."""
