@@ -36,6 +36,16 @@ def test_a_reader_is_found_by_its_name(name: str) -> None:
     assert find_file_tools([make_tool("delete", "path"), make_tool(name, "path")]).reader == FileTool(name, ("path",))
 
 
+@pytest.mark.parametrize(
+    ("description", "reads"),
+    [("Reads a file.", True), ("Read the file at a path", True), ("Deletes what you have read", False), ("", False)],
+)
+def test_a_reader_is_found_by_its_description(description: str, reads: bool) -> None:
+    tool = make_tool("get_text", "path")
+    tool = Tool(tool.name, description, tool.parameters)
+    assert (find_file_tools([tool]).reader is not None) is reads
+
+
 @pytest.mark.parametrize("name", ["delete_file", "spreadsheet", "already", "list_files", "thread", "README"])
 def test_other_tools_with_a_path_read_nothing(name: str) -> None:
     assert find_file_tools([make_tool(name, "path")]).reader is None

@@ -1,4 +1,4 @@
-"""Finds the tools of a client that read, edit and write a whole file, by their names and required parameters.
+"""Finds the tools of a client that read, edit and write a whole file, by names, descriptions and required parameters.
 
 find_file_tools(tools).reader     the tool Read with the parameter file_path, say
 """
@@ -15,7 +15,7 @@ from toolglot.clients.edit_failures import CONTENT_KEYS, NEW_KEYS, OLD_KEYS, PAT
 from toolglot.core.conversation import Tool
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_READING: Final = frozenset(("read", "view", "open", "cat"))
+_READING: Final = frozenset(("read", "reads", "view", "open", "cat"))
 _ABSOLUTE: Final = re.compile(r"\babsolute\b", re.IGNORECASE)
 
 
@@ -45,14 +45,16 @@ class FileTools(Struct, frozen=True):
 def find_file_tools(tools: Sequence[Tool]) -> FileTools:
     """The first tool of each kind. A tool that requires anything else is left out."""
     return FileTools(
-        reader=_find((tool for tool in tools if _is_reader(tool.name)), PATH_KEYS),
+        reader=_find(filter(_is_reader, tools), PATH_KEYS),
         editor=_find(tools, PATH_KEYS, OLD_KEYS, NEW_KEYS),
         writer=_find(tools, PATH_KEYS, CONTENT_KEYS),
     )
 
 
-def _is_reader(name: str) -> bool:
-    return not _READING.isdisjoint(word.lower() for word in _WORD.findall(name))
+def _is_reader(tool: Tool) -> bool:
+    """Whether the name, or the description by its first word, says that the tool reads."""
+    words = (*_WORD.findall(tool.name), *_WORD.findall(tool.description)[:1])
+    return not _READING.isdisjoint(word.lower() for word in words)
 
 
 def _find(tools: Iterable[Tool], *roles: tuple[str, ...]) -> FileTool | None:
