@@ -118,7 +118,5 @@ _CANDIDATE: Final = re.compile(
 _OPEN_END: Final = re.compile(
     "(?:" + "|".join(_write_beginnings(form[:-1] if form is _WORD else form) for form in _FORMS) + r")\Z", re.I
 )
-FIRST: Final = "zZ7\\[\\\\"
-"""The characters that a made-up value begins with, for a set of characters in a pattern."""
 LOOKS_MADE_UP: Final = re.compile(r"[zZ](?:[qQ\\]|\Z)|7(?:[2\\]|\Z)|\[(?:[.\\]|\Z)|\\(?:u0[0-7]|u?0?\Z)").search
 """Search what a text has if it holds a made-up value, or ends with the beginning of one."""

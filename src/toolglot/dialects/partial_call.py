@@ -51,8 +51,6 @@ class AnswerState(Struct, eq=False):
 
     new_id: Callable[[], str]
     quotations: Quotations = NO_QUOTATIONS
-    refuses_examples: bool = False
-    """Whether a call with a value that this project's own prompts make up is rejected."""
     started: int = 0
     delivered: int = 0
     closed: int = 0
@@ -410,7 +408,7 @@ class PartialCall(StreamedArguments, eq=False):
 
     def _choose_emitter(self) -> Callable[[str], None]:
         """What emits a piece of the arguments."""
-        if self.block.answer.refuses_examples:
+        if self.block.source.refuses_examples:
             return self._emit_piece
         return partial(self.block.buffer.add_arguments, self.index)
 
@@ -502,7 +500,7 @@ class PartialCall(StreamedArguments, eq=False):
             self.defects.insert(0, Defect(reason=Reason.TRUNCATED, where="call", found=found, expected=expected))
         elif self.tool is not None and not self.has_required:
             self.defects.extend(self.tool.missing(self.keys))
-        elif self.block.answer.refuses_examples:
+        elif self.block.source.refuses_examples:
             self._check_made_up()
         if not self.is_truncated and not self.defects:
             self.commit()

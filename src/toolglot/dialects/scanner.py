@@ -67,6 +67,7 @@ class Source:
         "left",
         "offset",
         "pos",
+        "refuses_examples",
         "run",
         "steps",
         "text",
@@ -79,6 +80,8 @@ class Source:
         self.offset = 0
         self.final = False
         self.truncated = False
+        self.refuses_examples = False
+        """Whether a call with a value that this project's own prompts make up is rejected."""
         self.steps = FIRST_STEPS
         """How many more steps may be made before more text arrives."""
         self.run: PassThrough | None = None

@@ -119,7 +119,7 @@ class Reader:
         with a value that the examples of toolglot's own prompts make up is rejected."""
         reader = cls.__new__(cls)
         reader._start(tools, dialect, options, new_id, quotations)
-        reader._answer.refuses_examples = refuses_examples
+        reader._source.refuses_examples = refuses_examples
         return reader
 
     def _start(

@@ -11,7 +11,6 @@ from html import unescape
 from msgspec import Struct
 
 from toolglot.core.lenient_json import ESCAPED_CHARACTERS
-from toolglot.core.made_up_values import FIRST
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.patterns import Mark, Match, compile_stops, mark
 
@@ -150,7 +149,7 @@ def _compile_value_marks(parameter: Parameter, key: str, trim: Trim, piece: bool
     quoted = _quoted_opener(closer, opener, key)
     stray, stray_openers = (None, None) if piece else _stray_marks(parameter.close, key)
     damaged = re.compile(_name_closers(parameter.close, key))
-    not_plain = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED_CHARACTERS}{FIRST}{layout}]")
+    not_plain = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED_CHARACTERS}{layout}]")
     return ValueMarks(closer, opener, quoted, stray, stray_openers, damaged, stops, not_plain, trim)
 
 

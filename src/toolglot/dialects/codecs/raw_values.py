@@ -159,8 +159,11 @@ class RawValue(Struct, eq=False):
 
     def make_run(self, index: int) -> PassThrough:
         not_plain, stop, trimmer = self.marks.not_plain.search, self.marks.stops.search, self.trimmer
+        refuses = self.reader.block.source.refuses_examples
 
         def take(piece: str) -> list[Event] | None:
+            if refuses and LOOKS_MADE_UP(piece) is not None:
+                return None
             if not_plain(piece) is None and trimmer.idle:
                 self.before = piece
                 if self.line_start:
@@ -168,7 +171,7 @@ class RawValue(Struct, eq=False):
                     self.margin += piece if self.line_start else ""
                     self.blank = self.blank and self.line_start
                 return [CallArguments(index, piece)]
-            if stop(piece) is not None or LOOKS_MADE_UP(piece) is not None:
+            if stop(piece) is not None:
                 return None
             free = self.trim(piece)
             return [CallArguments(index, escape(free))] if free else []

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from toolglot.core.events import CallArguments, Event
 from toolglot.core.lenient_json import ESCAPED_CHARACTERS, Literals, escape
-from toolglot.core.made_up_values import FIRST, LOOKS_MADE_UP
+from toolglot.core.made_up_values import LOOKS_MADE_UP
 from toolglot.dialects.patterns import Mark, MarkChoice
 from toolglot.dialects.scanner import PassThrough, Source, Steps
 
@@ -75,13 +75,13 @@ class _Plain(Struct, frozen=True):
     def run(self, source: Source, index: int | None) -> PassThrough | None:
         if index is None:
             return None
-        stop, fit, encode = self.stops.search, self.text.match, self.encode
+        stop, fit, encode, refuses = self.stops.search, self.text.match, self.encode, source.refuses_examples
 
         def take(piece: str) -> list[Event] | None:
+            if refuses and LOOKS_MADE_UP(piece) is not None:
+                return None
             if stop(piece) is None:
                 return [CallArguments(index, piece)]
-            if LOOKS_MADE_UP(piece) is not None:
-                return None
             found = fit(piece)
             size = 0 if found is None else found.end()
             if piece[size:] == "\\":
@@ -108,9 +108,9 @@ def _plain(quote: str, unescape: Callable[[str], str] | None, path: bool) -> _Pl
     escapes = "" if path or unescape is str else _JSON_ESCAPES if unescape is None else _SHARED_ESCAPES
     stops = re.escape(quote[0]) + ESCAPED_CHARACTERS
     if quote[0] not in _QUOTES:
-        return _Plain(re.compile(f"[{stops}{FIRST}]"), re.compile(f"[^{re.escape(quote[0])}]*+"), escape)
+        return _Plain(re.compile(f"[{stops}]"), re.compile(f"[^{re.escape(quote[0])}]*+"), escape)
     same = f"(?:[^{stops}]++|\\\\[{escapes}])" if escapes else f"[^{stops}]"
-    return _Plain(re.compile(f"[{stops}{FIRST}]"), re.compile(f"{same}*+"), str)
+    return _Plain(re.compile(f"[{stops}]"), re.compile(f"{same}*+"), str)
 
 
 class Confirm(Protocol):
