@@ -163,3 +163,30 @@ def test_fields_of_a_call_that_is_not_delivered_are_dropped() -> None:
     encoded = {"calls": [{"id": name, "type": "function"} for name in ("3", "1")]}
     got = json.loads(restore_fields(json.dumps(encoded).encode(), json.dumps(upstream).encode(), known))
     assert [call["x"] for call in got["calls"]] == ["3", "1"]
+
+
+CACHED = {"cache_control": {"type": "ephemeral"}}
+
+
+def test_fields_inside_a_request_that_is_healed_pass_on() -> None:
+    """A call without a result makes the request be encoded anew."""
+    use = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {}, "caller": {"type": "direct"}}
+    asked: dict[str, Any] = {"model": "m", "max_tokens": 9, "x": 1, "system": [{"type": "text", "text": "Be brief."} | CACHED],
+             "tools": [{"name": name, "input_schema": {"type": "object"}, "strict": True} | CACHED for name in ("read", "list")],
+             "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"} | CACHED]},
+                          {"role": "assistant", "content": [use]},
+                          {"role": "user", "content": [{"type": "text", "text": "and?"} | CACHED]}]}  # fmt: skip
+    line = Line("anthropic_messages", "anthropic_messages")
+    sent = json.loads(line.open(json.dumps(asked).encode(), False).upstream_body)
+    assert (sent["x"], sent["system"], sent["tools"]) == (1, asked["system"], asked["tools"])
+    assert (
+        sent["messages"][:2] == asked["messages"][:2]
+        and sent["messages"][2]["content"][-1] == asked["messages"][2]["content"][0]
+    )
+    called = {"role": "assistant", "content": None, "reasoning_details": [{"data": "x"}],
+              "tool_calls": [{"id": "a", "type": "function", "x": 2, "function": {"name": "read", "arguments": "{}"}}]}  # fmt: skip
+    result = {"role": "tool", "tool_call_id": "b", "content": "seen"}
+    chat = {"model": "m", "tools": [TOOL | {"y": 3}], "messages": [QUESTION | {"name": "Ann"}, called, result]}
+    sent = json.loads(Line("openai_chat", "openai_chat").open(json.dumps(chat).encode(), False).upstream_body)
+    assert sent["messages"][:2] == chat["messages"][:2] and sent["tools"] == chat["tools"]
+    assert sent["messages"][2]["tool_call_id"] == "a"

@@ -45,6 +45,7 @@ from toolglot.prompting.example_turns import render_with_examples
 from toolglot.prompting.few_shot import render_for_small_model
 from toolglot.prompting.output_format import state_output_format
 from toolglot.wires.translation import offers_calls, rename_tools
+from toolglot.wires.vendor_fields import restore_request
 
 if TYPE_CHECKING:
     from toolglot.gateway.exchange import Exchange
@@ -253,7 +254,9 @@ def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> 
         restored = _heal_if_broken(exchange, _restore_reasoning(exchange, conversation))
         narrowed = restrict_tools(restored, _find_rule(exchange)) if restored.choice != ToolChoice() else restored
         if narrowed is not conversation:
-            return _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
+            encoded = _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
+            older = exchange.client_request.is_older_form
+            return encoded if older else restore_request(encoded, body, exchange.wire.known_request)
     if _needs_stream(exchange) or exchange.client_request.is_older_form:
         return _encode_for_wire(exchange, conversation)
     return _adapt_model(exchange, conversation, body)

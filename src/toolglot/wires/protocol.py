@@ -316,8 +316,9 @@ class Wire(Struct, frozen=True, kw_only=True):
     ``models_sign_reasoning``: its models sign their reasoning. ``client_returns_signatures``: its clients send back
     reasoning and signatures of any wire. ``reasoning_fields``: names of the field for earlier reasoning, if servers do
     not agree on one. ``known_fields``: the fields of an answer that its encoder writes; what else an upstream of the
-    same wire sends is put back (``vendor_fields``). ``success_reasons``: finish reasons of a complete response.
-    ``sends_whole_calls``: a call is sent only when all of it is known. ``expand_request(body, find, limit)``:
+    same wire sends is put back (``vendor_fields``). ``known_request``: the same for tools and messages of a request.
+    ``success_reasons``: finish reasons of a complete response. ``sends_whole_calls``: a call is sent only when all of
+    it is known. ``expand_request(body, find, limit)``:
     replaces references to earlier responses. ``references``: the fields of a request with ids of what upstreams store.
     ``interject``: a heartbeat or a failure inside a relayed stream, where the encoder's own would break the client.
     ``chat``: set if upstreams of this wire are stateful; they have no tools of their own, so tools are text.
@@ -357,6 +358,7 @@ class Wire(Struct, frozen=True, kw_only=True):
     client_returns_signatures: bool = False
     reasoning_fields: tuple[str, ...] = ()
     known_fields: Level = field(default_factory=dict)
+    known_request: Level = field(default_factory=dict)
     success_reasons: tuple[str, ...] = SUCCESS_REASONS
     sends_whole_calls: bool = False
     expand_request: Callable[[bytes, FindResponse, int], bytes] | None = None

@@ -11,6 +11,7 @@ In a stream the fields of an event are added to the next event of the same type 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -70,6 +71,8 @@ def put_back(encoded: dict[str, Any], fields: Mapping[str, Any], known: Level) -
         inner, level = encoded.get(key), known.get(key)
         if isinstance(level, Mapping):
             rest: object = value
+            if isinstance(inner, str) and isinstance(value, _Listed):
+                inner = encoded[key] = [{"type": "text", "text": inner}]
             if isinstance(value, _Listed):
                 rest = _put_back_listed(inner, value, level) if isinstance(inner, list) else value
             elif isinstance(inner, dict):
@@ -86,40 +89,78 @@ def put_back(encoded: dict[str, Any], fields: Mapping[str, Any], known: Level) -
 
 
 def _put_back_listed(encoded: list[Any], listed: _Listed, level: Level) -> _Listed | None:
-    at, left = 0, []
+    matcher, left = _Matcher(encoded), []
     for given, fields in listed.entries:
-        found = _find(encoded, given, at)
-        if found is None:
-            left += [(given, fields)] if fields else []
-            continue
-        one, text = encoded[found], given.get("text")
-        if text and isinstance(text, str) and one["text"] != text and one["text"].startswith(text):
-            encoded[found : found + 1] = [one | {"text": text}, one | {"text": one["text"][len(text) :]}]
-        rest = put_back(encoded[found], fields, level)
+        found = matcher.find(given)
+        rest = fields if found is None else put_back(found, fields, level)
         left += [(given, rest)] if rest else []
-        at = found + 1
+    matcher.split_texts()
     return _Listed(left) if left else None
 
 
-def _find(encoded: list[Any], given: Mapping[str, Any], at: int) -> int | None:
-    """The index of the object that the upstream's one became; None if there is none."""
-    kind, name = _kind_of(given), _name_of(given)
-    same = [index for index, one in enumerate(encoded) if isinstance(one, dict) and _kind_of(one) == kind]
-    exact = next((index for index in same if name is not None and _name_of(encoded[index]) == name), None)
-    if exact is not None or (name is not None and kind[0] in CALLS):
-        return exact
-    return next((index for index in same if index >= at), same[-1] if same else None)
+class _Matcher:
+    """Finds what the objects of an upstream's list have become, in their order and in linear time."""
+
+    def __init__(self, encoded: list[Any]) -> None:
+        self.encoded = encoded
+        self.named: dict[object, dict[str, Any]] = {}
+        self.queues: dict[object, deque[dict[str, Any]]] = {}
+        self.beginnings: dict[int, list[dict[str, Any]]] = {}
+        """The texts that an object begins with, by its identity."""
+        self.taken: dict[int, int] = {}
+        """How many characters these texts have."""
+        for one in encoded:
+            if isinstance(one, dict):
+                kind = _kind_of(one)
+                self.named[kind, _name_of(one)] = one
+                self.queues.setdefault(kind, deque()).append(one)
+
+    def find(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
+        kind, name = _kind_of(given), _name_of(given)
+        exact = self.named.get((kind, name)) if name is not None else None
+        queue = self.queues.get(kind)
+        if exact is not None or not queue or (name is not None and kind[0] in CALLS):
+            return exact
+        one, text = queue[0], given.get("text")
+        if isinstance(text, str) and isinstance(whole := one.get("text"), str):
+            begun = self.taken.get(id(one), 0)
+            if text and len(whole) - begun > len(text) and whole.startswith(text, begun):
+                self.taken[id(one)] = begun + len(text)
+                self.beginnings.setdefault(id(one), []).append(one | {"text": text})
+                return self.beginnings[id(one)][-1]
+        if len(queue) > 1:  # the last one takes whatever else there is
+            queue.popleft()
+        return one
+
+    def split_texts(self) -> None:
+        """Put the texts that were found before the objects that begin with them."""
+        if self.taken:
+            before = self.beginnings
+            self.encoded[:] = [each for one in self.encoded for each in (*before.get(id(one), ()), self.cut(one))]
+
+    def cut(self, one: Any) -> Any:
+        begun = self.taken.get(id(one), 0)
+        return one | {"text": one["text"][begun:]} if begun else one
 
 
 def _kind_of(entry: Mapping[str, Any]) -> tuple[object, ...]:
     called = "functionCall" in entry or "function" in entry
-    return "function" if called else entry.get("type"), "text" in entry, entry.get("thought") is True
+    kind = "function" if called else entry.get("type")
+    return None if kind == "custom" else kind, "text" in entry, entry.get("thought") is True
 
 
 def _name_of(entry: Mapping[str, Any]) -> object:
     called = entry.get("functionCall")
     entry = called if isinstance(called, dict) else entry
-    return entry.get("call_id") or entry.get("id") or entry.get("index")
+    names = (entry.get(name) for name in ("call_id", "id", "tool_use_id", "tool_call_id", "index"))
+    return next(filter(None, names), None) or _name_of_tool(entry)
+
+
+def _name_of_tool(entry: Mapping[str, Any]) -> object:
+    """The name of a tool on offer; calls of one tool may be several."""
+    function = entry.get("function")
+    tool = function if isinstance(function, dict) and "arguments" not in function else entry
+    return tool.get("name") if tool is function or "input_schema" in tool else None
 
 
 def restore_fields(encoded: bytes, body: bytes, known: Level) -> bytes:
@@ -130,6 +171,27 @@ def restore_fields(encoded: bytes, body: bytes, known: Level) -> bytes:
         return encoded
     put_back(written, fields, known)
     return encode(written)
+
+
+def restore_request(encoded: bytes, body: bytes, known: Level) -> bytes:
+    """Return a request with the fields that the client's body has inside the fields of ``known``: those of tools, and
+    those of messages unless these have been moved."""
+    payload, written = parse_object(body), parse_object(encoded)
+    if payload is None or written is None:
+        return encoded
+    same = _list_roles(payload) == _list_roles(written)
+    fields = find_unknown(
+        {name: payload[name] for name in known if name in payload and (same or name == "tools")}, known
+    )
+    if not fields:
+        return encoded
+    put_back(written, fields, known)
+    return encode(written)
+
+
+def _list_roles(request: Mapping[str, Any]) -> list[object]:
+    messages = request.get("messages")
+    return [one.get("role") for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
 
 
 class StreamFields:

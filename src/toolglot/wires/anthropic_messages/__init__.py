@@ -17,6 +17,7 @@ from toolglot.wires.anthropic_messages.request_encoder import (
 from toolglot.wires.anthropic_messages.response_decoder import StreamDecoder, decode_response
 from toolglot.wires.anthropic_messages.response_encoder import (
     KNOWN_FIELDS,
+    KNOWN_REQUEST,
     STOP,
     StreamEncoder,
     encode_response,
@@ -69,6 +70,7 @@ WIRE = Wire(
     enforces_format=enforces_format,
     find_refusal=find_refusal,
     known_fields=KNOWN_FIELDS,
+    known_request=KNOWN_REQUEST,
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

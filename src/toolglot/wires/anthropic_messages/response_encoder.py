@@ -41,6 +41,11 @@ from toolglot.wires.vendor_fields import level
 STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 CACHES = ("cache_creation_input_tokens", "cache_read_input_tokens")
 _BLOCK = level("type", "text", "thinking", "signature", "data", "id", "name", "input")
+_TEXT = level("type", "text")
+_GIVEN = {**_BLOCK, **level("tool_use_id", "is_error", "source", content=_TEXT)}
+_TOOL = level("type", "name", "description", "input_schema")
+KNOWN_REQUEST = level(system=_TEXT, tools=_TOOL, messages=level("role", content=_GIVEN))
+"""The fields of messages and tools that the encoder of requests writes."""
 _USAGE = level("input_tokens", "output_tokens", *CACHES)
 _STOP = {"stop_reason": lambda reason: READ_FINISHES.get(reason, "stop")}
 _MESSAGE = level("id", "type", "role", "model", content=_BLOCK, usage=_USAGE, **_STOP)

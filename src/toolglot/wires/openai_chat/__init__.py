@@ -9,7 +9,7 @@ from toolglot.wires.openai_chat.errors import decode_error, encode_error
 from toolglot.wires.openai_chat.request_decoder import FORMAT, NAME, REASONING_FIELDS, decode_request
 from toolglot.wires.openai_chat.request_encoder import CARRIES, OUTPUT_FORMATS, adapt_request, encode_request
 from toolglot.wires.openai_chat.response_decoder import StreamDecoder, decode_response
-from toolglot.wires.openai_chat.response_encoder import DONE, KNOWN_FIELDS, encode_response, open_encoder
+from toolglot.wires.openai_chat.response_encoder import DONE, KNOWN_FIELDS, KNOWN_REQUEST, encode_response, open_encoder
 from toolglot.wires.protocol import StreamPatterns, Wire
 
 _CONTENT = re.compile(
@@ -49,6 +49,7 @@ WIRE = Wire(
     tool_name_pattern=r"[a-zA-Z0-9_-]{1,64}",
     reasoning_fields=REASONING_FIELDS,
     known_fields=KNOWN_FIELDS,
+    known_request=KNOWN_REQUEST,
     carries=CARRIES,
     output_formats=OUTPUT_FORMATS,
     format_fields=(FORMAT,),

@@ -48,6 +48,10 @@ _MESSAGE = level(
     reasoning="reasoning_content",
     extra_content=_SIGNED,
 )
+_PART = level("type", "text", image_url=level("url", "detail"))
+_FUNCTION = level("type", function=level("name", "description", "parameters", "strict"))
+KNOWN_REQUEST = level(tools=_FUNCTION, messages={**_MESSAGE, "tool_call_id": None, "content": _PART})
+"""The fields of messages and tools that the encoder of requests writes."""
 _CHOICE = level("index", finish_reason=unify_finish, message=_MESSAGE, delta=_MESSAGE)
 KNOWN_FIELDS = level("id", "object", "created", "model", "usage", "error", choices=_CHOICE)
 """The fields of an answer that this wire's encoder writes; see ``vendor_fields``."""
