@@ -381,6 +381,8 @@ def test_a_failure_that_comes_again_at_the_end_is_still_sent(client: str) -> Non
     line, stream = offer_tools(client)
     assert isinstance(stream, TranslatedStream)
     stream.steps = [Broken()]
+    assert b"one" in stream.feed(b"".join(frames_of("openai_chat", [TextDelta("one")])))
+    stream.steps = [Broken()]
     with pytest.raises(ValueError, match="a bug"):
-        stream.feed(b"".join(frames_of("openai_chat", [TextDelta("one")])))
+        stream.feed(b"".join(frames_of("openai_chat", [TextDelta("two")])))
     assert "It broke." in read_failure(line, stream)

@@ -160,18 +160,26 @@ def deliver_whole(delivery: EventDelivery, events: Sequence[Event]) -> list[Even
     except ToolglotError:
         raise
     except Exception:
-        recorder, plan = delivery.recorder, delivery.plan
-        LOG.exception("the answer of request %s could not be read and passes unchanged", recorder.request_id)
-        recorder.discard_calls()
-        recorder.notes.append("the answer could not be read and is left as it is")
-        plain = DeliveryPlan(
+        LOG.exception("the answer of request %s could not be read and passes as it is", delivery.recorder.request_id)
+        return open_plain(delivery).deliver(events)
+
+
+def open_plain(delivery: EventDelivery) -> Delivery:
+    """The delivery of a response as it comes, after an exception. The calls recorded so far are forgotten."""
+    recorder, plan = delivery.recorder, delivery.plan
+    recorder.discard_calls()
+    recorder.notes.append("the answer could not be read and is left as it is")
+    return Delivery(
+        None,
+        recorder,
+        DeliveryPlan(
             names=plan.names,
             break_character=plan.break_character,
-            streamed=False,
+            streamed=plan.streamed,
             secrets=plan.secrets,
             place=plan.place,
-        )
-        return Delivery(None, recorder, plain).deliver(events)
+        ),
+    )
 
 
 def _relay_whole(exchange: Exchange, body: bytes) -> bytes:
