@@ -57,7 +57,7 @@ _LESS_SIMILAR: Final = 0.2
 """How much less similar than the nearest name the others may be."""
 
 _UNPRINTABLE: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
-_MARK: Final = re.compile(r"[<\[][/|｜]?[\w:.]{3,}|\w{2,}(?:[>\]]|[|｜][>\]])")
+_MARK: Final = re.compile(r"[<\[][/|｜]?[\w:.]{3,64}|\b\w{2,64}+(?:[>\]]|[|｜][>\]])")
 """The beginning or the end of a mark of a call."""
 _MEMBER: Final = r"\"\s*,\s*\"?\w+\"?\s*:|\"\s*:\s*\""
 """JSON in a text: where a parameter is missing, it may be in the value of another one whose end is damaged."""

@@ -24,7 +24,7 @@ TAIL_SIZE = 600
 REQUEST_SIZE = 2000
 """How many characters at the beginning and at the end of a user's message can hold a request."""
 _CODE = "□"
-"""Replaces code and quoted text. It is a symbol, so it ends no word."""
+"""Replaces code, quoted text and names of files. It is a symbol, so it ends no word."""
 
 _FENCE = re.compile(r"^[ \t>]*(?:```+|~~~+)[ \t]*(\S*)", re.MULTILINE)
 _OPEN_FENCE = re.compile(r"\n[ \t]*+(?:```++|~~~++)[ \t]*+\w*+\s*+\Z")
@@ -33,8 +33,8 @@ _LIST_MARK = re.compile(r"\n[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]*\Z")
 _ITEM = re.compile(r"[ \t]*(?:[-+•‣▪>|]|\*[ \t]|\*{0,2}\(?\d{1,2}[.)]|\[[ xX]\])")
 """The beginning of a list item, a block quote or a row of a table."""
 _SPANS = re.compile(
-    r"``[^`\n]{1,200}``|`[^`\n]{1,200}`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|„[^“”\n]{1,300}[“”]|«[^»\n]{1,300}»"
-    r"|「[^」\n]{1,300}」|『[^』\n]{1,300}』|\]\([^)\n]{1,300}\)"
+    r"``[^`\n]{1,200}``|`[^`\n]{1,200}`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|„[^“”\n]{1,300}[“”]|«[^»\n]{1,300}»|「[^」\n]{1,300}」"
+    r"|『[^』\n]{1,300}』|\]\([^)\n]{1,300}\)|(?<![\w./-])[\w-]{2,40}+\.[a-z]{1,5}(?!\.?\w)"
 )
 _OPEN_QUOTE = re.compile(r"[\"“„«「『]")
 _EMPHASIS = re.compile(r"\*+|(?<!\w)__?|__?(?!\w)|^[ \t]*#+[ \t]*", re.MULTILINE)
