@@ -438,6 +438,13 @@ class PartialCall(StreamedArguments, eq=False):
         if self.made_up:
             self.add_defect(Reason.COPIED_EXAMPLE, "arguments", self.made_up, "the values of the task")
 
+    def may_be_misspelt(self, key: str) -> str:
+        """What was sent of a misspelt argument could not be corrected, so it waits while a required one is missing."""
+        tool = self.tool
+        if tool is None or not self.block.marked or self.has_required or self.is_open_ended:
+            return ""
+        return "" if "additionalProperties" in tool.parameters.links else key
+
     def commit_on(self, key: str) -> None:
         """Commit because of this argument; an alias is not sufficient."""
         if not self._may_mean(key):
@@ -461,6 +468,8 @@ class PartialCall(StreamedArguments, eq=False):
         if forbidden:
             self.drop_arguments(forbidden)
         self.choose_receiver()
+        if not self.has_required:  # the call is rejected
+            return
         if self.start_emitted:
             self.write("".join(self.pending))
             self.pending.clear()

@@ -91,6 +91,10 @@ class StreamedArguments(Struct, eq=False, kw_only=True):
         name = self.tool.aliases.get(key, "") if self.tool is not None else ""
         return "" if name in self.keys else name
 
+    def may_be_misspelt(self, key: str) -> str:
+        """The undeclared key, if it may be a misspelt one whose argument must wait for the end of the call, else ""."""
+        raise NotImplementedError
+
     @property
     def is_open_ended(self) -> bool:
         """Whether the tool takes undeclared arguments."""
@@ -120,7 +124,7 @@ class StreamedArguments(Struct, eq=False, kw_only=True):
         """Write a key and its value, or the beginning of the value."""
         if self.keys.get(key):
             self.add_defect(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
-        if name := self._may_mean(key):
+        if name := self._may_mean(key) or (not self.declares(key) and self.may_be_misspelt(key)):
             self._hold_alias(Alias(key, name, len(self.pending) + 1), value)
         else:
             self.write(f"{',' if self.written else '{'}{spell_key(key)}:{value}")

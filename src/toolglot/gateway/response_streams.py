@@ -200,8 +200,6 @@ class TranslatedStream:
             return self.deliver(events)
         try:
             delivered = direct.deliver(events) if direct.fast_path is None else self.deliver_fast(direct, events)
-        except ToolglotError:
-            raise
         except Exception as error:
             return self.pass_unread(events, error)
         self.undelivered.note(events, delivered)
@@ -214,8 +212,6 @@ class TranslatedStream:
         the response passes unread."""
         try:
             delivered = self.run_steps(self.deliver_events(events))
-        except ToolglotError:
-            raise
         except Exception as error:
             return self.pass_unread(events, error)
         self.undelivered.note(events, delivered)
@@ -223,10 +219,10 @@ class TranslatedStream:
 
     def pass_unread(self, events: list[Event], error: Exception) -> list[Event]:
         """After an exception: what the client has not received of the response so far, as it came. Raises the exception
-        if a part of a call was sent that stands in the text, or further attempts were made."""
+        if it is an error for the client, if a part of a call in the text was sent, or after further attempts."""
         exchange, undelivered, recorder = self.exchange, self.undelivered, self.exchange.recorder
         further = isinstance(self.delivery, CheckedDelivery) and self.delivery.is_further
-        if undelivered.is_inside_call or further or self.has_failed:
+        if isinstance(error, ToolglotError) or undelivered.is_inside_call or further or self.has_failed:
             raise error
         LOG.exception("the answer of request %s could not be read and passes as it is", recorder.request_id)
         undelivered.taken += events
@@ -414,8 +410,9 @@ class Undelivered(Struct, eq=False):
         recorder.calls = len(self.names) - len(self.open)
         recorder.open.update(self.open)
         plain.started, plain.has_output, plain.has_answer = len(self.names), self.has_output, self.has_answer
-        numbers = {taken.index: sent.index for taken, sent in self.pairs if sent and sent.index in self.open}
-        plain.open_calls = {(UPSTREAM, index): number for index, number in numbers.items()}
+        plain.open_calls = {
+            (UPSTREAM, taken.index): sent.index for taken, sent in self.pairs if sent and sent.index in self.open
+        }
 
     @property
     def pairs(self) -> list[tuple[CallStarted, CallStarted | None]]:

@@ -501,3 +501,16 @@ def test_feedback_on_a_call_in_a_servers_error_names_what_is_wrong() -> None:
     assert exchange.is_unparsed(error) and reply_to_failure(exchange, error) == b"" and exchange.asks_again
     exchange.ask_again()
     assert "`pth`" in line.arrive(exchange).messages[-1].text
+
+
+MISSPELT = {
+    "first": '<tool_call>\n{"name": "write_file", "arguments": {"paht": "a.txt", "content": "notes <b>"}}\n</tool_call>',
+    "second": "<function=write_file>\n<parameter=path>\na.txt\n</parameter>\n<parameter=contnet>\nnotes <b>\n</parameter>\n</function>",
+}
+
+
+@in_one_test("text", MISSPELT.values(), ids=MISSPELT)
+def test_a_misspelt_argument_of_a_streamed_call_is_corrected(text: str) -> None:
+    line, exchange = ask("openai_chat", "openai_chat", "text", True, recovery_hold_calls="never")
+    events, requests = line.answer_in_turn(exchange, [written(text), written(hermes("write_file", GOOD))])
+    assert sum_up(events)[1:] == ([("write_file", GOOD)], "tool_calls") and len(requests) == 1
