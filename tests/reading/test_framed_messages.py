@@ -29,6 +29,7 @@ QUOTED = [
     sample
     for sample in (
         *(sample for sample in SAMPLES.values() if not sample.startswith(FRAME_TOKENS)),
+        '<atem:function_calls>\n<atem:invoke name="get_weather">\n</atem:invoke>\n</atem:function_calls>',
         '```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```',
         '{"name": "get_weather", "arguments": {"city": "Oslo"}}',
         "<think>I call it.</think>",
@@ -53,7 +54,7 @@ def test_every_dialect_with_framed_messages_is_tested() -> None:
 @in_one_test(("dialect", "frame"), [*FRAMES])
 def test_a_call_of_another_dialect_in_a_message_is_text(dialect: str, frame: str) -> None:
     for sample in QUOTED:
-        if sample == SAMPLES[dialect] or (dialect == "muse_glimmer" and "invoke" in sample):
+        if sample == SAMPLES[dialect]:
             continue
         for message in (sample, f"Write:\n{sample}\nThat is all.", f"Write {sample}"):
             reading = read(frame.format(message))

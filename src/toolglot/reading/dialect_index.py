@@ -125,6 +125,19 @@ class Openings(Generic[T], Struct):
         return cls(unique, MarkChoice([(entry,) if isinstance(entry, str) else entry.open for entry in unique]))
 
 
+class FrameMarks(NamedTuple):
+    """What may open in a frame: in a message to the user ``openings``, otherwise of all regions only ``regions``."""
+
+    openings: Openings[Opening]
+    regions: tuple[Region, ...]
+
+
+def _is_token(opening: Opening) -> bool:
+    """Whether special tokens open this."""
+    spellings = (opening,) if isinstance(opening, str) else opening.open
+    return all("<|" in spelling for spelling in spellings)
+
+
 class ToolMarks(NamedTuple):
     """The marks of one set of tools, and where to stop in an answer."""
 
@@ -224,10 +237,12 @@ class DialectIndex:
         return Openings.of(header for header in self._headers(Position.LINE) if header.startswith("{name"))
 
     @cached_property
-    def frames(self) -> dict[Region, DialectIndex]:
-        """The frames of all dialects; each one with the index of its own dialect alone."""
+    def frames(self) -> dict[Region, FrameMarks]:
+        """The frames of all dialects, with what may open in each of them."""
         return {
-            region: DialectIndex((dialect,))
+            region: FrameMarks(
+                Openings.of(filter(_is_token, DialectIndex((dialect,)).anywhere.entries)), dialect.regions
+            )
             for dialect in self.dialects
             for region in dialect.regions
             if region.is_frame

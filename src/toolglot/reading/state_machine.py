@@ -308,10 +308,10 @@ class StateMachine:
     def try_open(self) -> Steps[bool]:
         """Try everything that may open here; True if something was consumed."""
         if self.region is not None and self.region.channel is Channel.MESSAGE:
-            return (yield from self.open_anywhere(self.dialects.frames[self.region]))
+            return (yield from self.open_anywhere(self.dialects.frames[self.region].openings))
         if (self.after_call or self.deferred.blocks or self.answer.delivered) and (yield from self.skip_after_call()):
             return True
-        if (yield from self.open_anywhere(self.dialects)):
+        if (yield from self.open_anywhere(self.dialects.anywhere)):
             return True
         if (self.line_start or self.may_open_list()) and (yield from self.open_at_line_start()):
             return True
@@ -320,9 +320,9 @@ class StateMachine:
             return True
         return self.elements is not None and (yield from self.open_element(self.elements))
 
-    def open_anywhere(self, dialects: DialectIndex) -> Steps[bool]:
-        """Read what these dialects may open at any position."""
-        opening = yield from self.find_opening(dialects.anywhere)
+    def open_anywhere(self, openings: Openings[Opening]) -> Steps[bool]:
+        """Read what may open at any position."""
+        opening = yield from self.find_opening(openings)
         return opening is not None and (yield from self.open_at(opening))
 
     def open_element(self, elements: MarkIndex) -> Steps[bool]:
@@ -409,7 +409,7 @@ class StateMachine:
         """Read what opens here; False if it is something else and nothing was consumed."""
         if isinstance(opening, Region):
             frame = self.dialects.frames.get(self.region) if self.region is not None else None
-            return at_once(False) if frame and opening not in frame.dialects[0].regions else self.enter_region(opening)
+            return at_once(False) if frame and opening not in frame.regions else self.enter_region(opening)
         if self.commitment_of(opening) is Commitment.ALONE and not self.is_introduced():
             return at_once(False)
         return self.open_block(opening, "") if isinstance(opening, Wrap) else self.open_block(None, opening)

@@ -78,6 +78,7 @@ FUNCTION = (
     "<tool_use name={q}{name}{q}{attributes}>",
     "<tool name={q}{name}{q}{attributes}>",
 )
+ATEM_CLOSE = ("</atem:function_calls> <|eom|>", "</atem:function_calls> <|eot|>", "</atem:function_calls>")
 
 DIALECTS = (
     Dialect(
@@ -131,10 +132,8 @@ DIALECTS = (
         sample='<|start|>assistant to=get_weather<|message|><atem:function_calls>\n<atem:invoke name="get_weather">\n'
         '<atem:parameter name="city">Oslo</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eot|>',
         wrap=(
-            Wrap(
-                ("<|start|>assistant to={name}<|message|> <atem:function_calls>", "<atem:function_calls>"),
-                ("</atem:function_calls> <|eom|>", "</atem:function_calls> <|eot|>", "</atem:function_calls>"),
-            ),
+            Wrap(("<|start|>assistant to={name}<|message|> <atem:function_calls>",), ATEM_CLOSE),
+            Wrap(("<atem:function_calls>",), ATEM_CLOSE),
             Wrap(("to={name}<|message|> <atem:function_calls>",), ("</atem:function_calls>",), Position.LINE),
         ),
         regions=(
