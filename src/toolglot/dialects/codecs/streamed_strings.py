@@ -148,6 +148,7 @@ def read_string(
     uncertain = False
     path = _may_be_path(source, quote, literals) and (yield from _is_path(source, out))
     plain = _plain(quote, literals.unescape, path)
+    run: PassThrough | None = None
     while True:
         source.step()
         found = plain.text.match(source.text, source.pos)
@@ -157,7 +158,9 @@ def read_string(
         if source.pos == len(source.text):
             if source.final:
                 return False
-            source.run = plain.run(source, out.passthrough_index)
+            if run is None or source.refuses_examples:  # then arguments may have to be held back
+                run = plain.run(source, out.passthrough_index)
+            source.run = run
             yield
             source.run = None
             continue
