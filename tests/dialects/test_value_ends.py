@@ -84,13 +84,15 @@ def test_the_value_ends_before_whatever_follows(dialect: str, content: str) -> N
 
 @in_one_test("content", ["</parameter>", "</content>", "</arg_value>", "</function>", "</invoke>"])
 @in_one_test("dialect", WRITERS)
-def test_a_closing_mark_may_be_the_whole_value(dialect: str, content: str) -> None:
+def test_a_closing_mark_as_the_whole_value_may_be_a_second_one(dialect: str, content: str) -> None:
+    """Its own mark is either the value or follows an empty one: the call is rejected."""
+    own = content == marks_of(dialect, "content")[1]
     for pairs in (
         [("path", "a"), ("content", content)],
         [("content", content), ("path", "a")],
         [("path", "a"), ("content", content), ("line_count", "1")],
     ):
-        assert read_pairs(write(dialect, *pairs), TOOLS) == (pairs, ()), pairs
+        assert read_pairs(write(dialect, *pairs), TOOLS) == (None if own else (pairs, ())), pairs
 
 
 @in_one_test("dialect", WRITERS)
@@ -172,7 +174,7 @@ def test_marks_that_are_talked_about_open_and_end_nothing(dialect: str, sign: st
 @in_one_test("dialect", [name for name in WRITERS if name not in ("roo_xml", "minimax_m3")])
 def test_a_call_with_a_closing_mark_in_it_may_follow_one_with_openers(dialect: str) -> None:
     opener, _, end = marks_of(dialect, "content")
-    first = [("path", "a"), ("content", f"{opener} is how it begins")]
+    first = [("path", "a"), ("content", f"It begins so: {opener}, and then")]
     end = end.split("<|close|>tools")[0].splitlines()[0]
     second = [("content", f"before\n{end}\nafter"), ("path", "b")]
     calls = toolglot.read(f"{write(dialect, *first)}\n{write(dialect, *second)}", tools=TOOLS).calls

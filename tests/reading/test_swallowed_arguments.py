@@ -127,4 +127,5 @@ def test_pair_without_the_opener_of_its_value(between: str) -> None:
 
 def test_tag_at_the_end_of_a_file_is_no_wrong_closing_mark() -> None:
     text = "<function=search>\n<parameter=pattern>\n+ a\n+ </b>\n\n<parameter=path>\nsrc\n</parameter>\n</function>"
-    assert read(text) == [("search", {"pattern": "+ a\n+ </b>\n", "path": "src"})]
+    assert read(text) == []  # the empty line is either layout or part of the value
+    assert read(text.replace("\n\n", "\n")) == [("search", {"pattern": "+ a\n+ </b>", "path": "src"})]

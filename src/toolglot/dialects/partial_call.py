@@ -27,6 +27,7 @@ from toolglot.core.options import Options
 from toolglot.core.provenance import NO_QUOTATIONS, QuotationCheck, Quotations
 from toolglot.core.schema.aliases import RENAMED, choose_aliases
 from toolglot.core.schema.toolset import CompiledTool, CompiledTools, plain_name
+from toolglot.dialects.damaged_marks import find_similar
 from toolglot.dialects.event_buffer import EventBuffer
 from toolglot.dialects.patterns import MarkChoice
 from toolglot.dialects.scanner import Source
@@ -146,8 +147,12 @@ class CallBlock(Struct, eq=False):
         tool, name = call.tool, call.name
         if tool is None and not name.strip("0123456789"):
             call.add_defect(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
-        elif tool is None and self.options.unknown_tools != "allow":
+        elif tool is None and (self.options.unknown_tools != "allow" or self._is_damaged(name)):
             call.defects.append(self.tools.describe_unknown(written))
+
+    def _is_damaged(self, name: str) -> bool:
+        """Whether the name of an unknown tool may be that of a known one, with a slip or followed by an escape."""
+        return bool(find_similar(name, self.tools.names)) or name.partition("\\")[0] in self.tools.by_name
 
     def require_alone(self) -> bool:
         """Make the block count only as the whole answer; False if other text precedes it."""

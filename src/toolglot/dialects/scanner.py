@@ -343,6 +343,17 @@ class Source:
                 return char * size
             yield
 
+    def begins_with(self, text: str, ahead: int = 0) -> Steps[bool]:
+        """Whether this text is ``ahead`` characters from here."""
+        self.step()
+        start = self.pos + ahead
+        while not (size := len(self.text) - start) >= len(text) and text.startswith(self.text[start:]):
+            if self.final:
+                return False
+            yield
+            start = self.pos + ahead
+        return size >= len(text) and self.text.startswith(text, start)
+
     def peek(self, size: int = 1) -> Steps[str]:
         """Return the next ``size`` characters, fewer only at the end."""
         self.steps -= 1

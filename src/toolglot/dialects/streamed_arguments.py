@@ -6,7 +6,7 @@ Strategy. A codec passes keys and values as it finds them, and they become JSON 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from msgspec import Struct
@@ -69,7 +69,7 @@ class StreamedArguments(Struct, eq=False, kw_only=True):
         """Add a defect for every argument that a value seems to have swallowed."""
         for key, holder in self.suspects.items():
             if key not in self.keys:
-                found, expected = f"the beginning of {key} in the value", f"{key} as a parameter, or no such mark"
+                found, expected = f"what may be {key}, damaged", f"{key} as a parameter, or no such mark"
                 self.add_defect(Reason.MALFORMED, holder, found, expected)
         self.suspects.clear()
 
@@ -78,6 +78,11 @@ class StreamedArguments(Struct, eq=False, kw_only=True):
             return ANY
         parameters = self.tool.parameters
         return parameters.properties.get(key) or parameters.property_type(key)
+
+    @property
+    def declared(self) -> Iterable[str]:
+        """The arguments that the tool declares."""
+        return () if self.tool is None else self.tool.parameters.properties
 
     def declares(self, key: str) -> bool:
         return self.tool is not None and key in self.tool.parameters.properties

@@ -2,25 +2,31 @@
 
 Strategy. The sections are unwrapped only if they are the whole value. So a value that begins with one is held until
 that is known, and is read as plain text otherwise. Inside a section closing marks are text. Adjacent sections are
-joined, because that is how ``]]>`` is escaped inside them; models also write it unescaped.
+joined, because that is how ``]]>`` is escaped inside them; models also write it unescaped. A line without markup that
+is all of a file needs no section: the section is what the file contains.
 """
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from toolglot.dialects.codecs.parameter_marks import Parameter, value_marks
-from toolglot.dialects.codecs.raw_values import EnclosingCall, RawValue, ignore, open_value
+from toolglot.dialects.codecs.raw_values import RawValue, ignore, open_value
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.patterns import Mark
 from toolglot.dialects.scanner import Steps
 
+if TYPE_CHECKING:
+    from toolglot.dialects.codecs.tagged_parameters import ParameterReader
+
 _OPEN = Mark("<![CDATA[", named=False)
 _CLOSE = Mark("]]>", named=False)
+_NEEDS_SECTION = re.compile(r"[<&\n]|\]\]>")
 _STOPS = re.compile(r"[<\]]")
 
 
-def read_sections(reader: EnclosingCall, parameter: Parameter, key: str) -> Steps[str | None]:
+def read_sections(reader: ParameterReader, parameter: Parameter, key: str) -> Steps[str | None]:
     """The text of the sections that are the whole value; None, with nothing consumed, if they are not."""
     source = reader.block.source
     reader.begins_section = False
@@ -32,9 +38,16 @@ def read_sections(reader: EnclosingCall, parameter: Parameter, key: str) -> Step
     source.pos += gap
     yield from source.match(_OPEN)
     text = yield from _read(value)
+    if text is not None and _may_be_content(parameter, key, text):
+        text = None
     reader.begins_section = text is None
     source.end_lookahead(start if text is None else source.here)
     return text
+
+
+def _may_be_content(parameter: Parameter, key: str, text: str) -> bool:
+    """Whether a section with this text may itself be the value."""
+    return parameter.keeps_sections(key) and _NEEDS_SECTION.search(text) is None
 
 
 def _read(value: RawValue) -> Steps[str | None]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from toolglot.core.events import Reason
 from toolglot.core.lenient_json import Value
 from toolglot.core.schema.toolset import coerce_text
 from toolglot.dialects.codecs.buffered_values import collect_up_to
@@ -18,6 +19,7 @@ from toolglot.dialects.scanner import Steps
 from toolglot.dialects.spec import CallSyntax
 
 _LINE_BREAK = re.compile("\n")
+_ELEMENT_END = re.compile(r"</(?:\w{1,32}:)?parameter>\s?\Z")
 _NOTHING = Mark(*(f"{word}{{before_break}}" for word in ("None", "none", "null", "N/A", "n/a")), named=False)
 
 BEFORE_STRUCTURE = re.compile(r"[^\w\s(]{1,3}\s*(?:\{\s*[\"']|<\w)")
@@ -106,6 +108,8 @@ class Enclosed(Struct, frozen=True):
         if call is None or key is None or text is None:
             return False
         call.repair("free_text_argument")
+        if _ELEMENT_END.search(text):
+            call.add_defect(Reason.MALFORMED, f"argument {key}", "the end of an element", "its beginning")
         call.add(key, coerce_text(text, call.parameter_type(key), f"argument {key}"))
         return True
 

@@ -12,15 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from toolglot.dialects.codecs.parameter_marks import Parameter, ValueMarks, read_key, read_spelling, value_marks
 from toolglot.dialects.codecs.raw_values import Goal, is_mentioned
-from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import Mark, Match
 from toolglot.dialects.scanner import Source, Steps
+
+if TYPE_CHECKING:
+    from toolglot.dialects.codecs.tagged_parameters import ParameterReader
 
 MAX_LOOKAHEAD = 1 << 16
 """The length of a lookahead, in characters."""
@@ -51,23 +53,6 @@ class _LimitReached(Exception):
     """The lookahead reached its limit."""
 
 
-class LookaheadCall(Protocol):
-    """The reader of the call that is parsed ahead."""
-
-    block: CallBlock
-    call: PartialCall
-    closer: Mark
-    stops: re.Pattern[str]
-    tried: LookaheadResult
-    spelling: str
-
-    def find_header(self) -> Steps[Match | None]: ...
-
-    def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
-
-    def find_group(self) -> Steps[int]: ...
-
-
 class LookaheadResult(Struct, eq=False):
     """What the lookaheads in one call have found."""
 
@@ -84,7 +69,7 @@ class Lookahead:
     ``key`` names the value in question; ``elements``: whether an undeclared element may be a parameter.
     """
 
-    reader: LookaheadCall
+    reader: ParameterReader
     goal: Goal
     key: str
     elements: bool

@@ -25,21 +25,22 @@ _TAG = re.compile(r"</ ?((?:\{ns\}|\{bar\}[A-Z]+\{bar\} ?)?(?:\{key\}|\w+))")
 """The name in a closing mark."""
 _OPENING_TAG = re.compile(r"<\{key\}(?:\{attributes\})?>")
 
+_WORD = re.compile(r"\{\w+\}|(\w{3,})")
+
+HTML = frozenset(
+    ("a", "b", "i", "p", "br", "hr", "li", "ol", "ul", "td", "th", "tr", "div", "img", "pre", "span", "code")
+) | {"form", "input", "title", "label", "table", "button"}
+"""Elements that are HTML and no undeclared parameters."""
+
 MAX_OPENER = 80
 """How much of the text shows whether a damaged opening mark is here."""
-_DAMAGED_OPENER = re.compile(
-    r"""<?[\w:|｜]{1,30}(?:\s*=\s*|\s+name\s*=\s*|>)["']?(?P<key>[\w.-]+)\b|(?P<tag>[\w.-]+)>"""
-)
-_BEHIND_CLOSER = re.compile(
-    rf"""{_DAMAGED_OPENER.pattern}|<[\w:|｜]{{1,30}}[^\w\n]{{0,4}}(?:name)?[^\w\n]{{1,4}}(?P<loose>[\w.-]+)"""
-    r"""|(?P<cut>[\w.-]+)</"""
-)
-"""The same with more damage, where a parameter is due."""
 
 EXCERPT_KEYS = frozenset(
     ("oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "inserttext", "search", "replace", "diff")
 ) | {"patch"}
 """Parameters that hold excerpts of files: what they open may be closed outside of them, and the reverse."""
+VERBATIM = EXCERPT_KEYS | {"content", "contents", "filetext", "body", "code", "text", "input"}
+"""Parameters with file content: one line break on each side is trimmed, other whitespace is data."""
 
 
 def _fold(key: str) -> str:
@@ -52,7 +53,8 @@ class Parameter:
     """One spelling of a parameter. ``{key}`` in the closing mark is the key of the opening one.
 
     ``verbatim`` are keys whose values keep their whitespace whatever ``trim`` is; ``texts`` are type names in the
-    opening mark that mean text, any other means JSON; ``repair`` names the defect of this spelling. A spelling without
+    opening mark that mean text, any other means JSON; ``sections``: texts are usually written as CDATA sections;
+    ``repair`` names the defect of this spelling. A spelling without
     a closing mark has no value, which is a defect.
     """
 
@@ -62,10 +64,13 @@ class Parameter:
     verbatim: frozenset[str] = frozenset()
     texts: tuple[str, ...] = ("string", "str", "true", "text")
     decode: Callable[[str], str] | None = None
+    sections: bool = False
     repair: str = ""
     is_element: bool = field(init=False)
     """Whether the key is the tag, as it is for many elements that are no parameters."""
     opener: Mark = field(init=False)
+    words: re.Pattern[str] = field(init=False)
+    """The end of an opening tag after one of the words in it."""
     is_keyed: bool = field(init=False)
     """Whether the marks of a value depend on its key."""
 
@@ -74,6 +79,12 @@ class Parameter:
         object.__setattr__(self, "is_keyed", keyed)
         object.__setattr__(self, "is_element", self.open.startswith("<{key}"))
         object.__setattr__(self, "opener", mark((self.open,)))
+        words = "|".join(filter(None, _WORD.findall(self.open)))
+        object.__setattr__(self, "words", re.compile(rf"(?<!/)\b(?:{words})\b[^<>\n]{{0,60}}>" if words else "(?!)"))
+
+    def keeps_sections(self, key: str) -> bool:
+        """Whether a CDATA section that its text does not need may be the text itself, as in a file."""
+        return not self.sections and _fold(key) in VERBATIM
 
     def trim_for(self, key: str) -> Trim:
         return Trim.BREAK if _fold(key) in self.verbatim else self.trim
@@ -96,18 +107,6 @@ def is_closed_by(quoted: Match, closer: Mark) -> bool:
     return tag is None or closer.at(f"</{tag[1]}>", 0, True) is not None
 
 
-def find_damaged_key(text: str, at: int = 0) -> str:
-    """The key in an opening mark that has lost its first or its last character; "" if there is none here."""
-    found = _DAMAGED_OPENER.match(text, at)
-    return (found["key"] or found["tag"]) if found is not None else ""
-
-
-def find_key_behind_closer(text: str, at: int) -> str:
-    """The key in what may be a damaged opening mark right behind a closing mark; "" if there is none."""
-    found = _BEHIND_CLOSER.match(text, at)
-    return next(filter(None, found.groups()), "") if found is not None else ""
-
-
 def fill_key(template: str, key: str) -> str:
     return template.replace("{key}", key.replace("{", "{{").replace("}", "}}"))
 
@@ -122,8 +121,6 @@ class ValueMarks(Struct, frozen=True):
     """Closing marks that models repeat."""
     stray_openers: Mark | None
     """Openers that such a mark may close."""
-    damaged: re.Pattern[str]
-    """A closing mark that may be damaged behind its name."""
     stops: re.Pattern[str]
     """Where a mark may begin; a comparison operator is none, and no mark begins with ``<<<<``."""
     not_plain: re.Pattern[str]
@@ -147,10 +144,9 @@ def _compile_value_marks(parameter: Parameter, key: str, trim: Trim, piece: bool
     stops = compile_stops({head: r"(?![\s=]|<<<)" if head == "<" else "" for head in heads})
     layout = r"\s" if trim is Trim.BLANKS else ""
     quoted = _quoted_opener(closer, opener, key)
-    stray, stray_openers = (None, None) if piece else _stray_marks(parameter.close, key)
-    damaged = re.compile(_name_closers(parameter.close, key))
+    stray, stray_openers = _stray_marks(parameter.close, key)
     not_plain = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED_CHARACTERS}{layout}]")
-    return ValueMarks(closer, opener, quoted, stray, stray_openers, damaged, stops, not_plain, trim)
+    return ValueMarks(closer, opener, quoted, None if piece else stray, stray_openers, stops, not_plain, trim)
 
 
 def _quoted_opener(closer: Mark, opener: Mark, key: str) -> Mark | None:
@@ -159,13 +155,6 @@ def _quoted_opener(closer: Mark, opener: Mark, key: str) -> Mark | None:
         return _QUOTED_PARAMETER
     plain = bool(key) and closer.at(f"</{key}>", 0, True) is not None and opener.at(f"<{key}>", 0, True) is None
     return Mark(fill_key("<{key}{attributes}>", key), named=False) if plain else None
-
-
-def _name_closers(close: tuple[str, ...], key: str) -> str:
-    """The expression of the closing tags up to the end of their names; it matches nothing if there are none."""
-    tags = (found[1].removeprefix("{ns}") for closer in close if (found := _TAG.match(closer)) is not None)
-    names = "|".join(re.escape(key if tag == "{key}" else tag) for tag in tags if "{bar}" not in tag)
-    return rf"</(?:[\w-]+:)?(?:{names})\b" if names else "(?!)"
 
 
 def _stray_marks(close: tuple[str, ...], key: str) -> tuple[Mark | None, Mark | None]:

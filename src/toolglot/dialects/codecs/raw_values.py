@@ -10,9 +10,10 @@ line, if the rest parses from there, or before the mark that closes the whole ca
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -20,18 +21,20 @@ from toolglot.core.events import CallArguments, Event, Reason
 from toolglot.core.lenient_json import escape
 from toolglot.core.made_up_values import LOOKS_MADE_UP
 from toolglot.dialects.codecs.parameter_marks import (
-    MAX_OPENER,
+    HTML,
     Parameter,
     ValueMarks,
-    find_key_behind_closer,
     is_closed_by,
     read_key,
     value_marks,
 )
 from toolglot.dialects.codecs.whitespace import Trim, Trimmer, open_trimmer
-from toolglot.dialects.partial_call import CallBlock, PartialCall
+from toolglot.dialects.damaged_marks import MAX_DAMAGED, ends_damaged, find_similar, is_similar, is_spelled
 from toolglot.dialects.patterns import MORE, Mark, Match
 from toolglot.dialects.scanner import PassThrough, Source, Steps
+
+if TYPE_CHECKING:
+    from toolglot.dialects.codecs.tagged_parameters import ParameterReader
 
 FOREIGN_CLOSER = Mark(
     "</{ns}{name}{eqkey}{junk}>",
@@ -43,9 +46,14 @@ FOREIGN_CLOSER = Mark(
 _ELEMENT = Mark("<{key}>", "<{key}{attributes}>", named=False)
 _MENTIONING = ("`", '"', "'")
 _GROUP_END = Mark("</{ns}{name_group}>")
+_BLANK_LINE = re.compile(r"\n\r?\n\Z")
+_ENDS_SECTION = re.compile(r"\](?:\]?.?>?|\s?>)\Z")
+_CLOSING_TAG = re.compile(r"</([\w.\-]+)>$")
+_TOKEN = re.compile(r"<[^<>]*>(?=.)|\]<\]\w+\[>\[(?=.)")
+"""The first of several tokens in a mark."""
+_ENDS_STRUCTURE = re.compile(r"</?[\w:]*$|(?:</?|/(?=\w+ ?>))(?:\w+:)?(?:param|arg|func|tool|invoke|value|call)\w*\W*$")
+"""A tag that was meant for structure, or half a tag."""
 _MAX_STRAYS = 4
-_MAX_DAMAGED = 40
-"""How far a damaged closing mark may be from the end of the value."""
 
 
 def is_mentioned(source: Source, before: str, found: Match) -> Steps[bool]:
@@ -68,27 +76,6 @@ class Goal(Enum):
     UNCLOSED = "the same, if the mark that closes the value is missing: then each parameter is given only once"
 
 
-class EnclosingCall(Protocol):
-    """The reader of the call around a value."""
-
-    block: CallBlock
-    call: PartialCall
-    closer: Mark
-    begins_section: bool
-
-    def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
-
-    def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
-
-    def rest_parses(self, goal: Goal, ahead: int, key: str, elements: bool, otherwise: bool) -> Steps[bool]: ...
-
-    def closes_later(self, parameter: Parameter, key: str, ahead: int) -> Steps[bool]: ...
-
-    def balances_later(self, parameter: Parameter, key: str, depth: int) -> Steps[bool]: ...
-
-    def find_header(self) -> Steps[Match | None]: ...
-
-
 def ignore(piece: str) -> None:
     """Ignore a fragment of a value that is read elsewhere."""
 
@@ -96,7 +83,7 @@ def ignore(piece: str) -> None:
 class RawValue(Struct, eq=False):
     """Reads one value and finds its end; ``open_value`` makes it."""
 
-    reader: EnclosingCall
+    reader: ParameterReader
     parameter: Parameter
     key: str
     take: Callable[[str], None]
@@ -118,13 +105,15 @@ class RawValue(Struct, eq=False):
     has_stray_opener: bool = False
     held: set[str] = set()
     """Parameters that the call lacks and whose openers were taken for text."""
-    damaged_closer: int = -_MAX_DAMAGED
-    """Where what may be its damaged closing mark begins."""
+    quoted: int = 0
+    """How many more opening marks than closing marks were taken for text."""
+    stray: tuple[int, str] = (-1, "")
+    """The end of the last closing mark that was taken for text and closes nothing in the value, and this mark."""
     ends_in_layout: bool = False
     """Whether the closing mark is missing and the value ends with whitespace that may be layout."""
     line_start: bool = True
-    before: str = ""
-    """The chunk before the current position."""
+    tail: str = ""
+    """The end of the value so far."""
     margin: str = ""
     """The whitespace before the current position, if nothing else is on its line."""
 
@@ -148,6 +137,7 @@ class RawValue(Struct, eq=False):
                 yield
                 source.run = None
             elif (yield from self.ends()):
+                self.reader.ends_in_break |= self.trimmer.ends_in_break
                 if rest := self.trimmer.end():
                     self.take(rest)
                 return True
@@ -165,7 +155,7 @@ class RawValue(Struct, eq=False):
             if refuses and LOOKS_MADE_UP(piece) is not None:
                 return None
             if not_plain(piece) is None and trimmer.idle:
-                self.before = piece
+                self.note(piece)
                 if self.line_start:
                     self.line_start = not piece.strip(" \t")
                     self.margin += piece if self.line_start else ""
@@ -178,11 +168,15 @@ class RawValue(Struct, eq=False):
 
         return take
 
+    def note(self, piece: str) -> None:
+        """Note the end of the value."""
+        self.tail = piece if len(piece) >= MAX_DAMAGED else self.tail[-MAX_DAMAGED:] + piece
+
     def trim(self, piece: str) -> str:
         """The part of a chunk that may be emitted; updates the state that decides on marks after it."""
         if "<" in piece:
             self.clean = False
-        self.before = piece
+        self.note(piece)
         blanks_apart = piece.rstrip(" \t")
         if blanks_apart:
             self.blank = self.blank and blanks_apart.isspace()
@@ -201,13 +195,12 @@ class RawValue(Struct, eq=False):
                 self.refused = size
                 return False
             return (yield from self.ends_with_closer(size))
-        if self.marks.damaged.match(source.text, source.pos):
-            self.damaged_closer = source.here
         if (yield from self.ends_twice()):
             return True
         opened = yield from source.look(self.marks.opener)
         if opened is None and (yield from self.quotes_parameter()):
             self.depth += 1
+            self.quoted += 1
             return False
         if opened is None:
             return (yield from self.ends_with_call())
@@ -216,10 +209,11 @@ class RawValue(Struct, eq=False):
         if (yield from self.is_next(opened.groupdict().get("key", self.key))):
             return True
         self.depth += 1
+        self.quoted += 1
         return False
 
     def mentions(self, found: Match) -> Steps[bool]:
-        return is_mentioned(self.reader.block.source, self.before[-1:], found)
+        return is_mentioned(self.reader.block.source, self.tail[-1:], found)
 
     def quotes_parameter(self) -> Steps[bool]:
         """Whether a parameter of another dialect opens here that our closing mark would close."""
@@ -240,17 +234,24 @@ class RawValue(Struct, eq=False):
         if ends:
             if self.depth and not self.parameter.is_element:
                 self.suspect(*self.held)
-            source.pos += size
+            self.check_end(source.take(size))
             return True
         if (yield from self.ends_twice()):
             return True
         if not self.depth:
-            self.has_stray_closer = True
-            self.damaged_closer = source.here
-            self.suspect((yield from self.find_damaged_opener(size)))
+            yield from self.keep_stray(size, source.text[source.pos : source.pos + size])
+        self.quoted -= 1
         self.refused = size
         self.depth = max(0, self.depth - 1)
         return False
+
+    def keep_stray(self, size: int, mark: str) -> Steps[None]:
+        """Take a closing mark for text although no opener precedes it."""
+        self.has_stray_closer = True
+        if not self.has_stray_opener and is_spelled(mark, self.reader.due):
+            yield from self.suspect_opener(size)
+        if not (self.line_start and self.margin):  # an indented one belongs to a file
+            self.stray = self.reader.block.source.here + size, mark
 
     def ends_unbalanced(self, size: int) -> Steps[bool]:
         """Whether the closing mark here ends the value although openers in it are not closed.
@@ -267,19 +268,13 @@ class RawValue(Struct, eq=False):
         """Note parameters that this value may have swallowed."""
         self.reader.call.suspect(f"argument {self.key}", *(key for key in keys if key != self.key))
 
-    def find_damaged_opener(self, ahead: int) -> Steps[str]:
-        """The key in what may be the rest of an opening mark, right behind a closing mark of that size or on the next
-        line. The opening mark of a value without its key is a defect, unless the value contains such marks."""
-        source, openers = self.reader.block.source, self.marks.stray_openers
+    def suspect_opener(self, ahead: int) -> Steps[None]:
+        """Suspect that another opening mark is missing or damaged right after a closing mark of that size, or on the
+        next line: then the value holds a further parameter."""
+        source = self.reader.block.source
         gap = yield from source.find_nonblank(ahead)
-        if gap > ahead and "\n" not in source.text[source.pos + ahead : source.pos + gap]:
-            return ""
-        text = yield from source.peek(gap + MAX_OPENER)
-        key = find_key_behind_closer(text, gap)
-        known = self.has_stray_opener or self.reader.call.declares(key)
-        if not known and openers is not None and openers.match(text, gap) is not None:
-            self.add_defect("a further value without its key")
-        return key
+        if gap == ahead or "\n" in source.text[source.pos + ahead : source.pos + gap]:
+            self.suspect(*self.reader.call.declared)
 
     def parses(self, goal: Goal, ahead: int, otherwise: bool = False) -> Steps[bool]:
         """Whether the rest of the call parses ``ahead`` characters from here."""
@@ -293,10 +288,10 @@ class RawValue(Struct, eq=False):
         one that counts, or an empty line is between them: then it is part of a file.
         """
         marks, source = self.marks, self.reader.block.source
-        if self.has_stray_opener or marks.stray is None or marks.stray_openers is None:
+        if self.has_stray_opener or marks.stray_openers is None:
             return False
         self.has_stray_opener = (yield from source.look(marks.stray_openers)) is not None
-        if self.blank:
+        if self.blank or marks.stray is None:
             return False
         ahead, margin = 0, ""
         for strays in range(_MAX_STRAYS):
@@ -305,17 +300,29 @@ class RawValue(Struct, eq=False):
                 return False
             end = found.end() - source.pos
             closes = strays > 0 and (yield from source.look(marks.closer, ahead)) is not None
-            if closes and self.line_start and len(self.margin) > len(margin):
+            if closes and self.is_indented_more(margin):
                 return False
             if closes and (yield from self.structure_follows(end)):
+                self.accept_second(source.text[source.pos + ahead - 1].isspace())
                 source.pos += end
-                self.reader.call.repair("stray_closer")
                 return True
             ahead = yield from source.find_nonblank(end)
             line, _, margin = source.text[source.pos + end : source.pos + ahead].rpartition("\n")
             if "\n" in line:
                 return False
         return False
+
+    def is_indented_more(self, margin: str) -> bool:
+        """Whether a mark here begins a line and has more space before it than another one."""
+        return self.line_start and len(self.margin) > len(margin)
+
+    def accept_second(self, apart: bool) -> None:
+        """Accept a second closing mark, perhaps ``apart`` from the first one, as surplus."""
+        if apart or not self.reader.layout:  # it may close an empty value without its opening mark
+            self.suspect(*self.reader.call.declared)
+        if self.reader.begins_section:
+            self.add_defect("a CDATA section and two closing marks")
+        self.reader.call.repair("stray_closer")
 
     def is_next(self, key: str) -> Steps[bool]:
         """Whether an opener here must be the next parameter: declared, not given yet, at the start of a line.
@@ -340,17 +347,57 @@ class RawValue(Struct, eq=False):
         """
         call = self.reader.call
         call.repair("missing_parameter_closer")
-        self.ends_in_layout = self.line_start and (
-            self.marks.trim is Trim.NONE or (self.marks.trim is Trim.BREAK and self.margin != "")
-        )
+        self.note_layout()
         if self.blank:
             self.add_defect("neither a value nor a closing mark")
-        elif self.reader.block.source.here - self.damaged_closer < _MAX_DAMAGED:
-            self.add_defect("a damaged closing mark")
-        elif self.reader.begins_section:
+        self.check_end("")
+        if self.reader.begins_section:
             self.add_defect("a CDATA section without its end, and no closing mark")
         elif self.depth or self.held - {self.key}:
             self.add_defect("another parameter and no closing mark")
+
+    def note_layout(self) -> None:
+        """Note whether whitespace at the end of a value without its closing mark may be layout."""
+        self.ends_in_layout = self.line_start and (
+            self.marks.trim is Trim.NONE
+            or (self.marks.trim is Trim.BREAK and (self.margin != "" or _BLANK_LINE.search(self.tail) is not None))
+        )
+
+    def check_end(self, found: str) -> None:
+        """Check that nothing in the value belongs to its marks, of which the closing one was found as ``found``."""
+        if found and found == self.stray[1] and not self.has_stray_opener and self.follows_stray(len(found)):
+            self.add_defect("two closing marks")
+        elif self.reader.begins_twice and self.quoted >= (self.reader.begins_twice == 1):
+            self.add_defect("two opening marks")
+        elif ends_damaged(self.tail, found, self.reader.due) or self.ends_in_structure(self.tail.rstrip(), found):
+            self.add_defect("a damaged closing mark")
+
+    def follows_stray(self, size: int) -> bool:
+        """Whether only whitespace is between the closing mark of that size before here and one taken for text."""
+        gap = self.reader.block.source.here - size - self.stray[0]
+        return gap <= MAX_DAMAGED and not self.tail[len(self.tail) - gap :].strip()
+
+    def ends_in_structure(self, text: str, found: str) -> bool:
+        """Whether this text, before the closing mark ``found``, ends with a part of a mark or with one for calls."""
+        token = _TOKEN.match(found)
+        if token is not None and text.endswith(token[0]):
+            return True
+        if self.reader.begins_section and self.ends_in_section(text, found):
+            return True
+        return not is_similar(found, self.reader.due) and self.ends_in_other_mark(text)
+
+    def ends_in_section(self, text: str, found: str) -> bool:
+        """Whether this text ends with the damaged end of a CDATA section, or with a second closing mark after one."""
+        if found and text.endswith(found):
+            return True
+        return _ENDS_SECTION.search(text) is not None and not text.endswith("]]>")
+
+    def ends_in_other_mark(self, text: str) -> bool:
+        """Whether this text, without its closing mark after it, ends with what may be meant as one."""
+        tag = _CLOSING_TAG.search(text)
+        if tag is not None and find_similar(tag[1], ("content", *self.reader.call.declared)):
+            return True
+        return _ENDS_STRUCTURE.search(text) is not None or ends_damaged(text, "", self.reader.due)
 
     def add_defect(self, found: str) -> None:
         where = f"argument {self.key}"
@@ -398,7 +445,10 @@ class RawValue(Struct, eq=False):
         found = yield from source.look(FOREIGN_CLOSER)
         if found is None:
             return False
-        size = len(found[0].rstrip("\n"))
+        mark = found[0].rstrip("\n")
+        if not self.is_structure(mark):
+            return False
+        size = len(mark)
         gap = yield from source.find_nonblank(size)
         if (
             source.text.count("\n", source.pos + size, source.pos + gap) > 1
@@ -406,9 +456,19 @@ class RawValue(Struct, eq=False):
             return False
         if not (yield from self.parses(Goal.UNCLOSED, size)):
             return False
-        source.pos += size
+        self.check_end(source.take(size))
+        if _GROUP_END.match(mark, 0) is not None:
+            self.note_layout()
         self.reader.call.repair("wrong_closer")
         return True
+
+    def is_structure(self, mark: str) -> bool:
+        """Whether a closing mark is made for calls; that of another element may belong to a file with several lines."""
+        if _ENDS_STRUCTURE.search(mark) or is_similar(mark, self.reader.due):
+            return True
+        name = mark.rpartition("/")[2].rstrip(">")
+        known = name == self.reader.call.name or self.reader.call.declares(name)
+        return known or not (name in HTML or "\n" in self.tail.strip())
 
     # -- what follows --------------------------------------------------------------------------------------------------
 
@@ -461,7 +521,7 @@ class RawValue(Struct, eq=False):
 
 
 def open_value(
-    reader: EnclosingCall,
+    reader: ParameterReader,
     parameter: Parameter,
     key: str,
     take: Callable[[str], None],

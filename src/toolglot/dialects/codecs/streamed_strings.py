@@ -173,7 +173,7 @@ def read_string(
             ends = yield from _at_mark(source, quote, out, confirm, uncertain, outer)
             if ends:
                 return True
-            uncertain = uncertain or ends is False
+            uncertain |= ends is False
         elif (yield from confirm(1, uncertain)):
             source.pos += 1
             return True

@@ -28,10 +28,10 @@ from toolglot.dialects.codecs.header_names import read_name
 from toolglot.dialects.codecs.lookahead import Lookahead, LookaheadResult
 from toolglot.dialects.codecs.object_members import ENVELOPES, OBJECT
 from toolglot.dialects.codecs.parameter_marks import (
+    HTML,
     MAX_OPENER,
     Parameter,
     fill_key,
-    find_damaged_key,
     is_closed_by,
     list_spellings,
     quoted_headers,
@@ -42,17 +42,22 @@ from toolglot.dialects.codecs.parameter_marks import (
 from toolglot.dialects.codecs.parameter_templates import write_parameters
 from toolglot.dialects.codecs.raw_values import FOREIGN_CLOSER, Goal, ignore, open_value
 from toolglot.dialects.codecs.whitespace import Trim
+from toolglot.dialects.damaged_marks import (
+    QUOTES,
+    begins_damaged,
+    ends_in_blanks,
+    ends_tag,
+    find_similar,
+    has_stray_quote,
+    is_sound_tag,
+    spell_closer,
+)
 from toolglot.dialects.partial_call import CallBlock, PartialCall
-from toolglot.dialects.patterns import MORE, Mark, MarkChoice, Match, compile_stops
+from toolglot.dialects.patterns import MORE, Mark, MarkChoice, Match, compile_stops, mark
 from toolglot.dialects.scanner import Steps, at_once
 from toolglot.dialects.spec import CallSyntax
 
 __all__ = ["Parameter", "TaggedParameters", "Trim"]
-
-_HTML = frozenset(
-    ("a", "b", "i", "p", "br", "hr", "li", "ol", "ul", "td", "th", "tr", "div", "img", "pre", "span", "code")
-) | {"form", "input", "title", "label", "table", "button"}
-"""Elements that are HTML and no undeclared parameters."""
 
 _MAX_PAIRS = 2048
 _NO_TEXT = ("", "<")
@@ -122,7 +127,7 @@ class TaggedParameters:
             call.commit()
             return at_once(True)
         marks = _call_marks(syntax.close or block.wrap_close, _headers(syntax.header, block.wrap_open), call.name)
-        return _ParameterReader(self, block, syntax, call, *marks).read()
+        return ParameterReader(self, block, syntax, call, *marks).read(found[0])
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Json]) -> Iterator[str]:
         return write_parameters(sample, name, arguments, self.parameters)
@@ -134,7 +139,7 @@ class _Next(Enum):
     REFUSED = "this is no call after all"
 
 
-class _ParameterReader(msgspec.Struct, eq=False):
+class ParameterReader(msgspec.Struct, eq=False):
     """Reads the parameters of one call."""
 
     markup: TaggedParameters
@@ -153,10 +158,19 @@ class _ParameterReader(msgspec.Struct, eq=False):
     """The positions of the values that were read, by key."""
     spelling: str = ""
     """The spelling of the current parameter."""
+    due: str = ""
+    """The closing mark of the current value."""
+    ends_in_break: bool = False
+    """Whether a value ended with a line break, dropped as layout, and began without one."""
+    begins_twice: int = 0
+    """Whether the current value begins with its opening mark (1), or with the last tag of it (2)."""
+    layout: str = ""
+    """The whitespace after the header."""
     begins_section: bool = False
     """Whether the current value begins with a CDATA section and is more than that."""
 
-    def read(self) -> Steps[bool]:
+    def read(self, header: str) -> Steps[bool]:
+        yield from self.skip_second(header)
         constructs: tuple[Callable[[str], Steps[_Next | None]], ...] = (
             self.group,
             self.parameter,
@@ -180,6 +194,16 @@ class _ParameterReader(msgspec.Struct, eq=False):
             if outcome is not _Next.GO_ON:
                 break
         return outcome is _Next.DONE
+
+    def skip_second(self, header: str) -> Steps[None]:
+        """Skip a second header right after the first one, unless it is a parameter of the same name."""
+        source = self.block.source
+        gap = yield from source.find_nonblank()
+        self.layout = source.text[source.pos : source.pos + gap]
+        is_tag = header[0] == "<" and not self.call.declares(self.call.name)
+        if is_tag and (yield from source.begins_with(header, gap)):
+            source.pos += gap + len(header)
+            self.call.repair("doubled_mark")
 
     # -- constructs between header and closing mark --------------------------------------------------------------------
 
@@ -219,6 +243,9 @@ class _ParameterReader(msgspec.Struct, eq=False):
         key, start = read_key(found), self.block.source.here
         if not parameter.close:
             return (yield from self.no_value(key, start - len(found[0])))
+        self.due = spell_closer(parameter.close[0], found[0], key)
+        yield from self.check_opener(parameter, found, key)
+        yield from self.look_for_second(parameter, found[0], key)
         if key in self.given:
             yield from self.repeated(parameter, key, self.given[key])
         else:
@@ -226,6 +253,52 @@ class _ParameterReader(msgspec.Struct, eq=False):
             yield from self.value(parameter, key, self.shape_of(parameter, key, word))
             self.given[key] = (start, self.block.source.here)
         return _Next.DONE if self.call.is_truncated else _Next.GO_ON
+
+    def check_opener(self, parameter: Parameter, found: Match, key: str) -> Steps[None]:
+        """Check the opening mark of a parameter for damage: in its key, its quotation marks, its attributes."""
+        if not self.call.declares(key):
+            self.suspect_similar(key)
+        after = yield from self.block.source.peek()
+        damaged = has_stray_quote(found, after) and (after in QUOTES or not self.call.declares(key))
+        if not damaged and after == ">":
+            damaged = yield from self.has_second_bracket()
+        if not damaged and not is_sound_tag(found):
+            damaged = ends_tag((yield from self.block.source.peek(MAX_OPENER)), found)
+        if not damaged and parameter.repair:
+            damaged = yield from self.lacks_value_opener(found[0], key)
+        if damaged:
+            expected = "an undamaged opening mark"
+            self.call.add_defect(Reason.MALFORMED, f"argument {key}", found[0], expected)
+
+    def suspect_similar(self, key: str) -> None:
+        """Suspect that an undeclared key is a declared one with a slip, or its beginning."""
+        longer = [name for name in self.call.declared if name.startswith(key)]
+        self.call.suspect(f"argument {key}", *longer, *find_similar(key, self.call.declared))
+
+    def has_second_bracket(self) -> Steps[bool]:
+        """Whether the bracket here, after an opening mark, is a part of it and no operator or quotation."""
+        text = yield from self.block.source.peek(2)
+        return text[1:] not in (" ", "=", ">", "\n")
+
+    def lacks_value_opener(self, mark: str, key: str) -> Steps[bool]:
+        """Whether a damaged part of an opening mark may begin the value."""
+        due = spell_closer("<" + self.markup.parameters[0].open.rpartition("<")[2], mark, key)
+        text = yield from self.block.source.peek(len(due) + 4)
+        return begins_damaged(text, due) or ends_in_blanks(mark)
+
+    def look_for_second(self, parameter: Parameter, mark: str, key: str) -> Steps[None]:
+        """Look for the same opening mark, or the last tag in it, at the beginning of the value."""
+        source = self.block.source
+        gap = yield from source.find_nonblank()
+        head, _, last = mark.rpartition("<")
+        self.begins_twice = 0
+        if (yield from source.begins_with(mark, gap)):  # a value without outer blanks begins with none
+            ahead = gap + len(mark)
+            self.begins_twice = (
+                parameter.trim_for(key) is not Trim.BLANKS or (yield from source.find_nonblank(ahead)) == ahead
+            )
+        elif head and not head.endswith("[") and (yield from source.begins_with(f"<{last}", gap)):
+            self.begins_twice = 2
 
     def repeated(self, parameter: Parameter, key: str, before: tuple[int, int]) -> Steps[None]:
         """Read a repeated parameter: dropped if the tool does not declare it or the value is the same."""
@@ -276,11 +349,18 @@ class _ParameterReader(msgspec.Struct, eq=False):
         if found is None:
             return None
         # without a closing mark of its own the call ends where its wrapper does, and leaves that mark to it
-        if not self.call.keys and self.call.tool is None and "{name}" in self.syntax.header:
+        if self.is_unknown and "{name}" in self.syntax.header:
             return _Next.REFUSED
         source.pos = found.end() if self.syntax.close else source.pos
+        if self.ends_in_break and not self.block.wrap_open and (yield from self.lacks_wrapper()):
+            self.call.add_defect(Reason.MALFORMED, "call", "the end of a wrapper", "its beginning before the call")
         self.call.commit()
         return _Next.DONE
+
+    def lacks_wrapper(self) -> Steps[bool]:
+        """Whether a wrapper that was not opened is closed here: what is layout in this call is unknown."""
+        gap = yield from self.block.source.find_nonblank()
+        return (yield from self.block.source.look(FOREIGN_CLOSER, gap)) is not None
 
     def json_body(self, head: str) -> Steps[_Next | None]:
         if head != "{" or self.call.keys:
@@ -288,12 +368,32 @@ class _ParameterReader(msgspec.Struct, eq=False):
         self.block.source.pos += 1
         if not (yield from OBJECT.read(self.block, self.call)):
             return _Next.REFUSED
+        if (yield from self.closes_value()):
+            self.call.add_defect(Reason.MALFORMED, "call", "an object and a closing mark", "a parameter")
         return _Next.DONE if self.call.is_truncated else _Next.GO_ON
+
+    def closes_value(self) -> Steps[bool]:
+        """Whether the closing mark of a parameter follows."""
+        gap = yield from self.block.source.find_nonblank()
+        for parameter in self.markup.parameters:
+            closers = tuple(fill_key(closer, "") for closer in parameter.close)
+            if closers and (yield from self.block.source.look(mark(closers), gap)) is not None:
+                return True
+        return False
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether neither a known tool nor an argument shows that this is a call."""
+        return self.call.tool is None and not self.call.keys
+
+    def may_lack_marks(self) -> bool:
+        """Whether arguments without marks may follow the header: of a known tool, in marks of a call, and none yet."""
+        return self.block.marked and self.call.tool is not None and not self.call.keys
 
     def bare_pairs(self, head: str) -> Steps[_Next | None]:
         """Read a call that holds nothing but pairs of key and value, all of them declared."""
         source, call = self.block.source, self.call
-        if call.keys or call.tool is None or not head.isalpha() or not self.block.marked:
+        if not head.isalpha() or not self.may_lack_marks():
             return None
         while (end := source.text.find("<", source.pos)) < 0 and not source.final:
             if len(source.text) - source.pos > _MAX_PAIRS:
@@ -303,8 +403,7 @@ class _ParameterReader(msgspec.Struct, eq=False):
         if not pairs or not all(map(call.declares, pairs)):
             return None
         size = end - source.pos
-        closed = (yield from source.look(self.closer, size)) is not None
-        if not closed and (yield from source.choose(self.block.closing, size)) is None:
+        if not (yield from self.is_closed(size)):
             return None
         source.pos += size
         call.commit()
@@ -313,13 +412,19 @@ class _ParameterReader(msgspec.Struct, eq=False):
             self.add(key, text, call.parameter_type(key))
         return _Next.GO_ON
 
+    def is_closed(self, ahead: int) -> Steps[bool]:
+        """Whether the call or its wrapper is closed ``ahead`` characters from here."""
+        source = self.block.source
+        closed = (yield from source.look(self.closer, ahead)) is not None
+        return closed or (yield from source.choose(self.block.closing, ahead)) is not None
+
     def end_of_text(self, head: str) -> Steps[_Next | None]:
         """Handle the end of the text, perhaps inside the closing mark: harmless if only that mark is missing."""
         yield from ()
         source, call = self.block.source, self.call
         if not source.final or not (not head or self.closer.begins(source.text, source.pos)):
             return None
-        if not call.keys and call.tool is None:
+        if self.is_unknown:
             return _Next.REFUSED
         source.pos = len(source.text)
         unfinished = not call.keys and "stray_closer" not in call.repairs
@@ -337,19 +442,33 @@ class _ParameterReader(msgspec.Struct, eq=False):
     def loose_text(self, head: str) -> Steps[_Next | None]:
         """Read text without a parameter around it: accepted if the tool takes one text and nothing else."""
         call = self.call
-        tagged = self.block.marked and self.syntax.header[0].startswith("<")
-        if call.tool is None or call.keys or not tagged or head == "<" or not self.block.at_line:
+        tagged = self.syntax.header[0].startswith("<")
+        if call.tool is None or not tagged or head == "<" or not self.block.at_line or not self.may_lack_marks():
             return None
         text = yield from self.block.source.peek(MAX_OPENER)
-        if call.declares(find_damaged_key(text)) or BEFORE_STRUCTURE.match(text):
+        if self.begins_with_mark(text):
             call.commit()
             return self.broken(head)
         if not (key := call.tool.sole_text_parameter):
             return None
         call.commit()
+        parameter = next(parameter for parameter in self.markup.parameters if parameter.decode is None)
+        if self.is_damaged_opener(parameter, key, text):
+            return self.broken(head)
+        self.due, self.begins_twice = spell_closer(parameter.close[0], "", key), 1
         call.repair("missing_parameter_opener")
-        yield from self.value(self.markup.parameters[0], key, call.parameter_type(key))
+        yield from self.value(parameter, key, call.parameter_type(key))
         return _Next.DONE if call.is_truncated else _Next.GO_ON
+
+    def begins_with_mark(self, text: str) -> bool:
+        """Whether text after the header begins with an opening mark without its beginning, or with other marks."""
+        openers = (parameter for parameter in self.markup.parameters if parameter.close)
+        return any(parameter.words.search(text) for parameter in openers) or bool(BEFORE_STRUCTURE.match(text))
+
+    def is_damaged_opener(self, parameter: Parameter, key: str, text: str) -> bool:
+        """Whether text after the header is a damaged opening mark, or its first blanks may be part of the value."""
+        blanks = ends_in_blanks(self.layout) and parameter.trim_for(key) is not Trim.BLANKS
+        return blanks or begins_damaged(text, spell_closer(parameter.open, "", key))
 
     def stray_closer(self, head: str) -> Steps[_Next | None]:
         call, source = self.call, self.block.source
@@ -358,6 +477,8 @@ class _ParameterReader(msgspec.Struct, eq=False):
         if found is None or not (harmless or found[0] == "</think>"):
             return None
         source.pos = found.end()
+        name = found.groupdict().get("name") or ""
+        call.suspect(f"the closing mark of {name}", name)
         call.repair("stray_closer")
         return _Next.GO_ON
 
@@ -430,7 +551,7 @@ class _ParameterReader(msgspec.Struct, eq=False):
         if call.admits(key):
             return not parameter.is_element or key not in call.keys
         if parameter.is_element:
-            page = (key in _HTML or not parameter.open.endswith("<{key}>")) and not self.block.marked
+            page = (key in HTML or not parameter.open.endswith("<{key}>")) and not self.block.marked
             return (call.is_open_ended or self.behind_parameter) and key not in call.keys and not page
         return self.block.marked or call.live or call.is_open_ended
 

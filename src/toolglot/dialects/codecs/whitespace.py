@@ -32,6 +32,12 @@ class Trimmer(Struct, eq=False):
     _started: bool
     idle: bool
     _held: str = ""
+    _led: bool = False
+
+    @property
+    def ends_in_break(self) -> bool:
+        """Whether a line break is dropped at the end although none was dropped at the beginning."""
+        return self._trim is Trim.BREAK and "\n" in self._held and not self._led
 
     def take(self, piece: str) -> str:
         """The text that may be emitted now."""
@@ -55,7 +61,7 @@ class Trimmer(Struct, eq=False):
             found = _LEAD.match(piece)
             if found is not None:
                 piece = piece[found.end() :]
-                self._started = True
+                self._started = self._led = True
                 return piece
         self._started = bool(piece)
         return piece

@@ -114,6 +114,10 @@ DIALECTS = (
         sample="<seed:tool_call>\n<function=get_weather>\n<parameter=city>Oslo</parameter>\n</function>\n"
         "</seed:tool_call>",
         wrap=(Wrap(("<seed:tool_call>",), ("</seed:tool_call>",)),),
+        also=(
+            CallSyntax(DRIFTED, TIGHT, CLOSE, repair="damaged_header"),
+            CallSyntax(("function={name}>",), TIGHT, CLOSE, Position.WRAPPED, "damaged_header"),
+        ),
         regions=(Region(("<seed:think>",), ("</seed:think>",)),),
         teach=ToolPromptStyle(ToolListing.STUBS, "", ""),
         models=("seed-oss*",),

@@ -63,8 +63,8 @@ DAMAGED_DSML = (
 PARAMS = TaggedParameters(
     (
         Parameter('<param name="{key}" value="', ('" type="{type}" />', '" />', '">'), decode=unescape),
-        Parameter("<param name={q}{key}{q} type={q}{type}{q}>", ("</param>",)),
-        Parameter("<param name={q}{key}{q}>", ("</param>",)),
+        Parameter("<param name={q}{key}{q} type={q}{type}{q}>", ("</param>",), sections=True),
+        Parameter("<param name={q}{key}{q}>", ("</param>",), sections=True),
         Parameter("<parameter name={q}{key}{q}>", ("</parameter>",)),
         Parameter("<argument name={q}{key}{q}>", ("</argument>",)),
         Parameter("<arg name={q}{key}{q}>", ("</arg>",)),

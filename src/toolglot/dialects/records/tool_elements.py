@@ -9,15 +9,12 @@ A bare tag is ordinary text, so the name must be known and a declared parameter 
 
 from __future__ import annotations
 
-from toolglot.dialects.codecs.parameter_marks import EXCERPT_KEYS
+from toolglot.dialects.codecs.parameter_marks import VERBATIM
 from toolglot.dialects.codecs.tagged_parameters import Parameter, TaggedParameters
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.codecs.yaml_body import YamlBody
 from toolglot.dialects.shared_marks import FUNCTION_CALLS, FUNCTION_RESULTS
 from toolglot.dialects.spec import CallSyntax, Commitment, Dialect, Region, ToolListing, ToolPromptStyle, Wrap
-
-VERBATIM = EXCERPT_KEYS | {"content", "contents", "filetext", "body", "code", "text", "input"}
-"""Parameters with file content: one line break on each side is trimmed, other whitespace is data."""
 
 PREFIXED = TaggedParameters((Parameter("]<]minimax[>[<{key}>", ("]<]minimax[>[</{key}>", "</{key}>")),))
 ELEMENTS = TaggedParameters(
