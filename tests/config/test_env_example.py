@@ -8,7 +8,7 @@ from pathlib import Path
 
 from support.rows import in_one_test
 
-from toolglot.clients.agents import KEY_VARIABLE
+from toolglot.clients.gateway_key import KEY_VARIABLE
 from toolglot.config import load
 from toolglot.config.loader import FILE_VARIABLE
 from toolglot.config.settings import FALLBACK, SETTINGS, Setting

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from toolglot.cli.gateway_contact import find_key
-from toolglot.clients.agents import KEY_VARIABLE
+from toolglot.clients.gateway_key import KEY_VARIABLE
 from toolglot.config import KeyHash, Settings, load
 from toolglot.config.references import FILE_SUFFIX, MAX_SECRET
 from toolglot.config.settings import FALLBACK, SETTINGS

@@ -20,7 +20,8 @@ from toolglot.cli.backups import BackedUpFile
 from toolglot.cli.common_options import add_gateway_options, find_settings_file, load_settings
 from toolglot.cli.exit_codes import FINDINGS, OK, USAGE_ERROR, AddParser
 from toolglot.cli.gateway_contact import GatewayContact, find_address, find_key, name_models
-from toolglot.clients.agents import AGENTS, KEY_VARIABLE
+from toolglot.clients.agents import AGENTS
+from toolglot.clients.gateway_key import KEY_VARIABLE
 from toolglot.config import ModelSettings, Settings, Upstream
 from toolglot.config.settings import ANY
 from toolglot.config.upstream_errors import KEY_STATUSES

@@ -14,7 +14,7 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
 import toolglot
-from toolglot.clients.agents import KEY_VARIABLE
+from toolglot.clients.gateway_key import KEY_VARIABLE
 from toolglot.config import Settings
 from toolglot.config.references import References
 from toolglot.config.value_types import SECRET

@@ -13,7 +13,7 @@ from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import OK, AddParser
 from toolglot.cli.gateway_contact import GatewayContact, find_address, find_key
 from toolglot.cli.store_options import format_table
-from toolglot.clients.agents import KEY_VARIABLE
+from toolglot.clients.gateway_key import KEY_VARIABLE
 from toolglot.config import MODES
 from toolglot.core.errors import UsageError
 

@@ -28,7 +28,8 @@ from toolglot.cli.gateway_process import direct_others, started
 from toolglot.cli.run_page import write_page
 from toolglot.cli.run_summary import RunSummary, count_records, find_sessions, read_records
 from toolglot.cli.serve import repeat_options
-from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, Connection, find_agent, suggest_agent
+from toolglot.clients.agents import AGENTS, Agent, Connection, find_agent, suggest_agent
+from toolglot.clients.gateway_key import KEY_VARIABLE
 from toolglot.config import Settings
 from toolglot.config.settings import ANY
 from toolglot.core.errors import ClientError, UsageError

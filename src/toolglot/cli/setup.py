@@ -14,7 +14,8 @@ from toolglot.cli.backups import REMOVED, RESTORED, TAKEN_BACK, BackedUpFile
 from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import FINDINGS, OK, AddParser
 from toolglot.cli.gateway_contact import GatewayContact, choose_model, find_address, find_key, name_models
-from toolglot.clients.agents import AGENTS, KEY_VARIABLE, Agent, ConfigFile, Connection, find_agent, suggest_agent
+from toolglot.clients.agents import AGENTS, Agent, ConfigFile, Connection, find_agent, suggest_agent
+from toolglot.clients.gateway_key import KEY_VARIABLE
 from toolglot.core.errors import UsageError
 
 EXAMPLES = """\

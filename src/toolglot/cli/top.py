@@ -19,7 +19,7 @@ from toolglot.cli.common_options import load_settings
 from toolglot.cli.exit_codes import OK, AddParser
 from toolglot.cli.gateway_contact import GatewayContact, find_address, find_key
 from toolglot.cli.terminal import BOLD, DIM, GREEN, RED, Paint, add_color_option, wants_color
-from toolglot.clients.agents import KEY_VARIABLE
+from toolglot.clients.gateway_key import KEY_VARIABLE
 from toolglot.core.errors import UsageError
 from toolglot.core.redaction import make_printable
 

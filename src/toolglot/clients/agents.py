@@ -1,386 +1,195 @@
-"""All clients: one record for each, with its files, its variables, its wire and how it is started."""
+"""All clients: for each a record with its files, its variables, its wire and how its program is started.
+
+The records are in ``agents.toml``; their texts have the placeholders that ``Connection`` fills.
+"""
 
 from __future__ import annotations
 
 import difflib
-from typing import Final
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
-from toolglot.clients.agent_records import Agent, ConfigFile, Connection, Launch
-from toolglot.clients.gateway_key import KEY_VARIABLE, NO_KEY
+from msgspec import Struct, convert
 
-__all__ = [
-    "AGENTS",
-    "KEY_VARIABLE",
-    "NO_KEY",
-    "Agent",
-    "ConfigFile",
-    "Connection",
-    "Launch",
-    "find_agent",
-    "suggest_agent",
-]
+from toolglot.clients.file_editing import merge_text, merge_values, parse_text
+from toolglot.clients.gateway_key import NO_KEY
+from toolglot.clients.setting_paths import MISSING, find_value, show_path
 
-OPENCODE: Final = {
-    "model": "toolglot/{model}",
-    "small_model": "toolglot/{model}",
-    "provider": {
-        "toolglot": {
-            "npm": "@ai-sdk/openai-compatible",
-            "name": "toolglot",
-            "options": {"baseURL": "{address}/v1", "apiKey": "{key}"},
-            "models": {"{model}": {"name": "{model}", "tool_call": True}},
-        }
-    },
-}
-CLAUDE_VARIABLES: Final = {
-    "ANTHROPIC_BASE_URL": "{address}",
-    "ANTHROPIC_AUTH_TOKEN": "{key}",
-    "ANTHROPIC_MODEL": "{model}",
-    "ANTHROPIC_SMALL_FAST_MODEL": "{model}",
-}
-GEMINI_VARIABLES: Final = {
-    "GOOGLE_GEMINI_BASE_URL": "{address}",
-    "GEMINI_API_KEY": "{key}",
-    "GEMINI_MODEL": "{model}",
-}
-QWEN_VARIABLES: Final = {
-    "OPENAI_API_KEY": "{key}",
-    "OPENAI_BASE_URL": "{address}/v1",
-    "OPENAI_MODEL": "{model}",
-}
-QWEN_SETTINGS: Final = {
-    "env": QWEN_VARIABLES,
-    "model": {"name": "{model}"},
-    "security": {"auth": {"selectedType": "openai"}},
-}
-GOOSE_VARIABLES: Final = {
-    "GOOSE_PROVIDER": "openai",
-    "GOOSE_MODEL": "{model}",
-    "OPENAI_HOST": "{address}",
-    "OPENAI_BASE_PATH": "v1/chat/completions",
-}
-CLAUDE_FILE: Final = ConfigFile(
-    folder=".claude",
-    variable="CLAUDE_CONFIG_DIR",
-    names=("settings.json",),
-    format="json",
-    settings={"env": CLAUDE_VARIABLES},
-)
-CLINE_FILE: Final = ConfigFile(
-    folder=".cline/data/settings",
-    variable="CLINE_DIR",
-    below="data/settings",
-    names=("providers.json",),
-    format="json",
-    settings={
-        "lastUsedProvider": "openai-compatible",
-        "providers": {
-            "openai-compatible": {
-                "settings": {
-                    "provider": "openai-compatible",
-                    "apiKey": "{key}",
-                    "model": "{model}",
-                    "baseUrl": "{address}/v1",
-                },
-                "updatedAt": "2026-01-01T00:00:00.000Z",
-                "tokenSource": "manual",
+
+class Connection(Struct, frozen=True, kw_only=True):
+    """What a client must know of the gateway."""
+
+    address: str
+    model: str
+    key: str = ""
+    folder: str = ""
+
+    def fill(self, template: Any) -> Any:
+        """The template with its placeholders filled, in keys, too."""
+        if isinstance(template, str):
+            values = {
+                "{address}": self.address,
+                "{model}": self.model,
+                "{key}": self.key or NO_KEY,
+                "{folder}": self.folder,
             }
-        },
-    },
-    defaults={"version": 1},
-    volatile=("updatedAt",),
-)
-CONTINUE_FILE: Final = ConfigFile(
-    folder=".continue",
-    variable="CONTINUE_GLOBAL_DIR",
-    names=("config.yaml",),
-    format="yaml",
-    settings={
-        "models": [
-            {
-                "name": "toolglot",
-                "provider": "openai",
-                "model": "{model}",
-                "apiBase": "{address}/v1",
-                "apiKey": "{key}",
-                "roles": ["chat", "edit", "apply"],
-                "capabilities": ["tool_use"],
-            }
-        ],
-    },
-    defaults={"name": "Local configuration", "version": "1.0.0", "schema": "v1"},
-)
-GEMINI_FILES: Final = (
-    ConfigFile(
-        folder=".gemini",
-        variable="GEMINI_CLI_HOME",
-        below=".gemini",
-        names=(".env",),
-        format="env",
-        settings=GEMINI_VARIABLES,
-    ),
-    ConfigFile(
-        folder=".gemini",
-        variable="GEMINI_CLI_HOME",
-        below=".gemini",
-        names=("settings.json",),
-        format="json",
-        settings={"security": {"auth": {"selectedType": "gemini-api-key"}}},
-    ),
-)
-KEY_NOTE: Final = f"set {KEY_VARIABLE} to the client key before it is started"
+            return values.get(template) or _replace_all(template, values)
+        if isinstance(template, Mapping):
+            return {self.fill(key): self.fill(value) for key, value in template.items()}
+        return [self.fill(item) for item in template] if isinstance(template, list | tuple) else template
 
-AGENTS: Final = (
-    Agent(
-        name="claude",
-        title="Claude Code",
-        wire="anthropic_messages",
-        tested="2.1.326",
-        start="claude",
-        launch=Launch(
-            install="npm install -g @anthropic-ai/claude-code",
-            options=("--settings", "{folder}/settings.json"),
-            resume="--continue",
-            unset=("ANTHROPIC_API_KEY", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"),
-            files=(CLAUDE_FILE,),
-        ),
-        files=(CLAUDE_FILE,),
-        variables=CLAUDE_VARIABLES,
-    ),
-    Agent(
-        name="codex",
-        title="Codex",
-        wire="openai_responses",
-        tested="0.169.0",
-        start="codex",
-        launch=Launch(
-            install="npm install -g @openai/codex",
-            override="--config",
-            variables={KEY_VARIABLE: "{key}"},
-            resume="resume --last",
-        ),
-        files=(
-            ConfigFile(
-                folder=".codex",
-                variable="CODEX_HOME",
-                names=("config.toml",),
-                format="toml",
-                settings={
-                    "model": "{model}",
-                    "model_provider": "toolglot",
-                    "model_providers": {
-                        "toolglot": {"name": "toolglot", "base_url": "{address}/v1", "wire_api": "responses"}
-                    },
-                },
-                keyed={"model_providers": {"toolglot": {"env_key": KEY_VARIABLE}}},
-            ),
-        ),
-        notes=(f"if the gateway has client keys, {KEY_NOTE}",),
-    ),
-    Agent(
-        name="opencode",
-        title="OpenCode",
-        wire="openai_chat",
-        tested="1.18.34",
-        start="opencode",
-        launch=Launch(
-            install="npm install -g opencode-ai", variables={"OPENCODE_CONFIG_CONTENT": OPENCODE}, resume="--continue"
-        ),
-        files=(
-            ConfigFile(
-                folder=".config/opencode",
-                variable="XDG_CONFIG_HOME",
-                below="opencode",
-                names=("opencode.json", "opencode.jsonc"),
-                format="json",
-                settings=OPENCODE,
-                defaults={"$schema": "https://opencode.ai/config.json"},
-            ),
-        ),
-        notes=("an opencode.json in the folder of a project takes precedence",),
-    ),
-    Agent(
-        name="kilo",
-        title="Kilo CLI",
-        wire="openai_chat",
-        start="kilo",
-        launch=Launch(install="npm install -g @kilocode/cli", variables={"KILO_CONFIG_CONTENT": OPENCODE}),
-        files=(
-            ConfigFile(
-                folder=".config/kilo",
-                variable="XDG_CONFIG_HOME",
-                below="kilo",
-                names=("kilo.json", "kilo.jsonc"),
-                format="json",
-                settings=OPENCODE,
-            ),
-        ),
-        notes=("in the extension: API Provider 'OpenAI Compatible', with the same base URL, key and model",),
-    ),
-    Agent(
-        name="gemini",
-        title="Gemini CLI",
-        wire="gemini",
-        tested="0.61.0",
-        start="gemini",
-        launch=Launch(
-            install="npm install -g @google/gemini-cli",
-            variables={"GEMINI_CLI_HOME": "{folder}"},
-            unset=("GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"),
-            files=GEMINI_FILES,
-            copies=True,
-            mirrors=".gemini",
-        ),
-        files=GEMINI_FILES,
-        variables=GEMINI_VARIABLES,
-        notes=("a .env file in the folder of a project takes precedence",),
-    ),
-    Agent(
-        name="qwen",
-        title="Qwen Code",
-        wire="openai_chat",
-        tested="0.24.4",
-        start="qwen",
-        launch=Launch(
-            install="npm install -g @qwen-code/qwen-code",
-            variables={"QWEN_CODE_SYSTEM_SETTINGS_PATH": "{folder}/settings.json"},
-            files=(
-                ConfigFile(folder="/etc/qwen-code", names=("settings.json",), format="json", settings=QWEN_SETTINGS),
-            ),
-            copies=True,
-        ),
-        files=(
-            ConfigFile(
-                folder=".qwen",
-                names=("settings.json",),
-                format="json",
-                settings=QWEN_SETTINGS,
-            ),
-        ),
-        variables=QWEN_VARIABLES,
-        notes=("OPENAI_* variables of the shell take precedence",),
-    ),
-    Agent(
-        name="cline",
-        title="Cline",
-        wire="openai_chat",
-        tested="3.0.65",
-        start="cline",
-        launch=Launch(
-            install="npm install -g cline",
-            variables={"CLINE_PROVIDER_SETTINGS_PATH": "{folder}/providers.json"},
-            files=(CLINE_FILE,),
-            copies=True,
-        ),
-        files=(CLINE_FILE,),
-        notes=("in the extension: API Provider 'OpenAI Compatible', with the same base URL, key and model",),
-    ),
-    Agent(
-        name="continue",
-        title="Continue",
-        wire="openai_chat",
-        tested="1.5.47",
-        start="cn",
-        launch=Launch(
-            install="npm install -g @continuedev/cli",
-            options=("--config", "{folder}/config.yaml"),
-            files=(CONTINUE_FILE,),
-            copies=True,
-        ),
-        files=(CONTINUE_FILE,),
-    ),
-    Agent(
-        name="aider",
-        title="aider",
-        wire="openai_chat",
-        start="aider",
-        launch=Launch(install="pipx install aider-chat"),
-        files=(
-            ConfigFile(
-                folder="",
-                names=(".aider.conf.yml",),
-                format="yaml",
-                settings={
-                    "model": "openai/{model}",
-                    "openai-api-base": "{address}/v1",
-                    "openai-api-key": "{key}",
-                },
-            ),
-        ),
-        variables={"AIDER_MODEL": "openai/{model}", "OPENAI_API_BASE": "{address}/v1", "OPENAI_API_KEY": "{key}"},
-        notes=("it offers no tools: edits are blocks in its answers, which pass unchanged",),
-    ),
-    Agent(
-        name="goose",
-        title="goose",
-        wire="openai_chat",
-        tested="1.52.0",
-        start="goose session",
-        launch=Launch(install="brew install block-goose-cli", unset=("OPENAI_BASE_URL",)),
-        files=(
-            ConfigFile(
-                folder=".config/goose",
-                variable="XDG_CONFIG_HOME",
-                below="goose",
-                names=("config.yaml",),
-                format="yaml",
-                settings=GOOSE_VARIABLES,
-            ),
-        ),
-        variables={**GOOSE_VARIABLES, "OPENAI_API_KEY": "{key}"},
-        notes=("it keeps keys in the system's keyring: start it with OPENAI_API_KEY={key}",),
-    ),
-    Agent(
-        name="roo",
-        title="Roo Code",
-        wire="openai_chat",
-        snippet="""\
-In the settings of the extension, under Providers:
 
-    API Provider    OpenAI Compatible
-    Base URL        {address}/v1
-    API Key         {key}
-    Model           {model}
-""",
-        notes=("it keeps its settings inside the editor, where no other program can write them",),
-    ),
-    Agent(
-        name="openai",
-        title="OpenAI SDK for Python",
-        wire="openai_chat",
-        snippet="""\
-from openai import OpenAI
+def _replace_all(text: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace(name, value)
+    return text
 
-client = OpenAI(base_url="{address}/v1", api_key="{key}")
-answer = client.chat.completions.create(model="{model}", messages=[{"role": "user", "content": "Hello"}])
-""",
-        variables={"OPENAI_BASE_URL": "{address}/v1", "OPENAI_API_KEY": "{key}"},
-    ),
-    Agent(
-        name="anthropic",
-        title="Anthropic SDK for Python",
-        wire="anthropic_messages",
-        snippet="""\
-from anthropic import Anthropic
 
-client = Anthropic(base_url="{address}", api_key="{key}")
-answer = client.messages.create(model="{model}", max_tokens=1024, messages=[{"role": "user", "content": "Hello"}])
-""",
-        variables={"ANTHROPIC_BASE_URL": "{address}", "ANTHROPIC_API_KEY": "{key}"},
-    ),
-    Agent(
-        name="ai-sdk",
-        title="AI SDK",
-        wire="openai_chat",
-        snippet="""\
-import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { generateText } from "ai";
+class ConfigFile(Struct, frozen=True, kw_only=True):
+    """A configuration file of a client.
 
-const toolglot = createOpenAICompatible({ name: "toolglot", baseURL: "{address}/v1", apiKey: "{key}" });
-const { text } = await generateText({ model: toolglot("{model}"), prompt: "Hello" });
-""",
-    ),
-)
+    ``folder`` is in the home directory, unless ``variable`` names another one; ``below`` is a path in that. Of the
+    ``names`` the first that exists is used, else the first. ``keyed`` are settings only for a gateway with client keys,
+    ``defaults`` are those that a file has anyway, unless it is new. ``volatile`` are keys that the client itself keeps
+    up to date.
+    """
+
+    folder: str
+    names: tuple[str, ...]
+    format: str
+    settings: Mapping[str, Any]
+    keyed: Mapping[str, Any] = {}
+    defaults: Mapping[str, Any] = {}
+    volatile: tuple[str, ...] = ()
+    variable: str = ""
+    below: str = ""
+
+    def list_places(self, environ: Mapping[str, str], home: Path) -> list[Path]:
+        """Where the file can be."""
+        named = environ.get(self.variable) if self.variable else None
+        folder = Path(named) / self.below if named else home / self.folder
+        return [folder / name for name in self.names]
+
+    def locate(self, environ: Mapping[str, str], home: Path) -> Path:
+        """Where the file is, or is to be made."""
+        paths = self.list_places(environ, home)
+        return next((path for path in paths if os.path.lexists(path)), paths[0])
+
+    def merge(self, text: str, connection: Connection) -> str:
+        """The text of the file with the settings for the gateway. Raises: ValueError if it cannot be edited."""
+        known = parse_text(text, self.format)
+        changes = {key: value for key, value in self.defaults.items() if key not in known}
+        changes |= connection.fill(self.settings)
+        if connection.key:
+            changes = merge_values(changes, self.keyed)
+        return merge_text(text, changes, self.format)
+
+    def list_keyed(self, text: str) -> list[str]:
+        """The settings in the text that only a gateway with client keys needs. Raises: ValueError."""
+        known = parse_text(text, self.format)
+        paths = [tuple(path.split(".")) for path, _ in _flatten(self.keyed)]
+        return [show_path(path) for path in paths if find_value(known, path) is not MISSING]
+
+
+class Launch(Struct, frozen=True, kw_only=True):
+    """How the program of a client is started for a gateway without a change of its files.
+
+    ``install`` is the command that installs it. ``options`` come before the arguments of the user. ``variables`` are
+    set in addition to those of the client; one that is an object is JSON. ``unset`` are variables that would take
+    precedence. ``files`` are written to the temporary folder: new ones or, if ``copies`` is set, with what the file
+    that they stand for has. ``mirrors`` is the path in the temporary folder where they are, and where links lead to
+    the other files of the client's folder. ``override`` is an option that takes ``key=value``: it is repeated for all
+    settings of the client's file. ``resume`` are arguments that continue the last conversation in a folder.
+    """
+
+    install: str
+    options: tuple[str, ...] = ()
+    variables: Mapping[str, Any] = {}
+    unset: tuple[str, ...] = ()
+    files: tuple[ConfigFile, ...] = ()
+    copies: bool = False
+    mirrors: str = ""
+    override: str = ""
+    resume: str = ""
+
+
+class Agent(Struct, frozen=True, kw_only=True):
+    """A client: the wire that it uses, its files, or a snippet where it is configured in a program or a dialog.
+
+    ``start`` is the command that starts it, ``launch`` how that is done for a gateway of its own. ``variables`` point
+    it to the gateway without its files. ``tested`` is the version that these settings were tried with, if any.
+    """
+
+    name: str
+    title: str
+    wire: str
+    start: str = ""
+    launch: Launch | None = None
+    files: tuple[ConfigFile, ...] = ()
+    variables: Mapping[str, str] = {}
+    snippet: str = ""
+    notes: tuple[str, ...] = ()
+    tested: str = ""
+
+    def list_command(self, arguments: Sequence[str], connection: Connection) -> list[str]:
+        """The command line of the program: its name, the options for the gateway, and the arguments of the user."""
+        assert self.launch is not None
+        program, *usual = self.start.split()
+        overrides = [f"{path}={json.dumps(value)}" for path, value in _flatten(self._settings(connection))]
+        options = [word for override in overrides for word in (self.launch.override, override)]
+        return [program, *connection.fill(self.launch.options), *options, *(arguments or usual)]
+
+    def _settings(self, connection: Connection) -> Mapping[str, Any]:
+        """The settings of the file that are passed as options."""
+        assert self.launch is not None
+        if not self.launch.override:
+            return {}
+        file = self.files[0]
+        settings: Mapping[str, Any] = connection.fill(file.settings)
+        return merge_values(settings, file.keyed) if connection.key else settings
+
+    def list_variables(self, environ: Mapping[str, str], connection: Connection) -> dict[str, str]:
+        """The variables of the program that are not those of ``environ``. Raises: ValueError if one is not JSON."""
+        assert self.launch is not None
+        found: dict[str, str] = {}
+        for name, value in (connection.fill(self.variables) | connection.fill(self.launch.variables)).items():
+            known = parse_text(environ.get(name, ""), "json") if isinstance(value, dict) else {}
+            found[name] = json.dumps(merge_values(known, value)) if isinstance(value, dict) else value
+        return found
+
+
+def _flatten(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested objects, each with its path."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
+
+
+def _load_agents() -> tuple[Agent, ...]:
+    document = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    return convert([_refer(agent) for agent in document["agent"]], tuple[Agent, ...])
+
+
+def _refer(agent: dict[str, Any]) -> dict[str, Any]:
+    """The record with its own files and settings where its launch refers to them."""
+    if "launch" not in agent:
+        return agent
+    own = {"{files}": agent["files"], "{settings}": agent["files"][0]["settings"]}
+    launch = _replace_values(agent["launch"], own)
+    return agent | {"launch": launch | {"variables": _replace_values(launch.get("variables", {}), own)}}
+
+
+def _replace_values(table: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: own.get(str(value), value) for name, value in table.items()}
+
+
+AGENTS: Final = _load_agents()
 
 
 def suggest_agent(name: str) -> str:
