@@ -167,8 +167,8 @@ assert [one and one.profile for one in found] == ["roo-3.36", "roo-3.40", "roo-3
 
 def test_a_version_of_an_xml_client_is_added(copy: Path, run: Run) -> None:
     profile, version = blocks("Add an XML client version")
-    at_profile, detection = (copy / name for name in named_files("Add an XML client version"))
-    at_profile.write_text(profile, "utf-8")
+    profiles, detection = (copy / name for name in named_files("Add an XML client version"))
+    profiles.write_text(profiles.read_text("utf-8") + profile, "utf-8")
     rows = re.compile(r"^ROO_VERSIONS.*\(\n", re.MULTILINE)
     text, count = rows.subn(lambda found: f"{found[0]}    {version}", detection.read_text("utf-8"))
     assert count == 1

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src/toolglot"
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), ROOT / "bench/README.md"])
 HISTORY = ROOT / "CHANGELOG.md"
-TO_CREATE = ("roo_3_40.py", "arrows.py", "arrow_call/one.md")
+TO_CREATE = ("arrows.py", "arrow_call/one.md")
 """Files that the how-tos of CONTRIBUTING.md create."""
 OVERVIEW_LINES = 110
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from toolglot.clients.xml import roo_tools
+from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.diff_repair import repair_diff
 from toolglot.clients.xml.nested_parser import MalformedValue
 from toolglot.clients.xml.profile import ClientParameter
@@ -28,9 +28,9 @@ GUARDED_TOOLS: Final = frozenset(("write_to_file", "apply_diff", "execute_comman
 DIFF_TOOL, DIFF = "apply_diff", "diff"
 
 _ESCAPED_PARAMETERS: Mapping[tuple[str, str], ClientParameter] = {
-    (tool.name, parameter.name): parameter
-    for tool in (roo_tools.WRITE_TO_FILE, roo_tools.APPLY_DIFF, roo_tools.EXECUTE_COMMAND)
-    for parameter in tool.parameters
+    (name, parameter.name): parameter
+    for name in GUARDED_TOOLS
+    for parameter in all_clients()["roo-3.36"].tools[name].parameters
     if parameter.unescaping.entities
 }
 

@@ -1,1 +1,0 @@
-"""Client profiles, one file per client; discovered by listing the folder."""
