@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 from support.error_texts import what_failed
+from support.event_order import check_order
 from support.gateway import Answer, gateway
 from support.rows import in_one_test
 
@@ -44,7 +45,6 @@ from toolglot.core.events import (
     Finished,
     Reason,
     TextDelta,
-    check_order,
     merge_deltas,
 )
 from toolglot.sim import Answer as SimAnswer

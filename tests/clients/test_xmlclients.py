@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import pytest
+from support.event_order import check_order
 from support.rows import in_one_test
 
 from toolglot.clients.xml import all_clients
@@ -33,7 +34,6 @@ from toolglot.core.events import (
     ReasoningDelta,
     Started,
     TextDelta,
-    check_order,
 )
 from toolglot.core.schema.toolset import CompiledTools
 from toolglot.reading.reader import Reader

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.event_order import check_order
 from support.fragments import SCALE
 from support.growth import assert_growth
 from support.xmlcases import MODELS, PIECES, Case, deliver, make_case, make_own, make_text
@@ -38,7 +39,6 @@ from toolglot.core.events import (
     ReasoningDelta,
     Started,
     TextDelta,
-    check_order,
 )
 from toolglot.core.lenient_json import dump, parse
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.event_order import OrderChecker, OrderError, check_order
 from support.rows import in_one_test
 
 from toolglot.core.events import (
@@ -16,15 +17,12 @@ from toolglot.core.events import (
     Event,
     Failed,
     Finished,
-    OrderChecker,
-    OrderError,
     ProviderEvent,
     Reason,
     ReasoningDelta,
     ReasoningSigned,
     Started,
     TextDelta,
-    check_order,
     merge_deltas,
 )
 

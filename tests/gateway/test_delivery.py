@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from support.event_order import check_order
 from support.rows import in_one_test
 from support.samples import load_samples
 from support.wiring import call
@@ -17,7 +18,6 @@ from toolglot.core.events import (
     Event,
     Finished,
     TextDelta,
-    check_order,
     merge_deltas,
 )
 from toolglot.gateway.delivery import Delivery

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 from openai import OpenAI
 from support.embedded import KEY, needs_model, start_model
+from support.event_order import check_order
 from support.gateway import Gate, gateway, run
 from wires.test_wire_matrix import ask, sum_up
 
 from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool, ToolCall, ToolResult
-from toolglot.core.events import Event, Finished, TextDelta, check_order
+from toolglot.core.events import Event, Finished, TextDelta
 from toolglot.wires import all_wires, client_wires
 
 pytestmark = needs_model

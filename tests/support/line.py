@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from support.event_order import check_order
 from support.wiring import new_ids
 from toolglot.config import load
 from toolglot.core.conversation import Conversation
@@ -18,7 +19,6 @@ from toolglot.core.events import (
     Event,
     Finished,
     TextDelta,
-    check_order,
 )
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.exchange import Exchange, prepare

@@ -59,7 +59,8 @@ from typing import Any
 from msgspec import structs
 
 import toolglot
-from toolglot.core.events import CallEnded, CallStarted, Event, check_order, merge_deltas
+from support.event_order import check_order
+from toolglot.core.events import CallEnded, CallStarted, Event, merge_deltas
 
 DATA = Path(__file__).parent.parent / "data"
 DIALECTS = DATA / "dialects"

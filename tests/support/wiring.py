@@ -8,6 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
+from support.event_order import check_order
 from support.loopback import Loop
 from toolglot.core.events import (
     CallArguments,
@@ -19,7 +20,6 @@ from toolglot.core.events import (
     ReasoningDelta,
     TextDelta,
     Usage,
-    check_order,
     merge_deltas,
 )
 from toolglot.sim.server import running

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.event_order import check_order
 from support.rows import in_one_test
 
 from toolglot.core.conversation import (
@@ -38,7 +39,6 @@ from toolglot.core.events import (
     Started,
     TextDelta,
     Usage,
-    check_order,
     merge_deltas,
 )
 from toolglot.wires.anthropic_messages import WIRE as wire

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from ollama import AsyncClient, ChatResponse, Client, ResponseError
+from support.event_order import check_order
 from support.gateway import ASK, READ, gateway, run
 from support.loopback import running_loop
 from support.replay import replaying
@@ -39,7 +40,6 @@ from toolglot.core.events import (
     Started,
     TextDelta,
     Usage,
-    check_order,
     merge_deltas,
 )
 from toolglot.gateway.recovery.history import heal_history

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support.event_order import check_order
 from support.rows import in_one_test
 
 from toolglot.core.conversation import Conversation, Image, Message, Text, ToolCall, ToolChoice, ToolResult
@@ -22,7 +23,6 @@ from toolglot.core.events import (
     Started,
     TextDelta,
     Usage,
-    check_order,
     merge_deltas,
 )
 from toolglot.wires.json_fields import end_call

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from support.event_order import check_order
 from support.rows import in_one_test
 from support.wiring import ANSWERS, PATH, USAGE, call, new_ids, read_pieces, settle
 
@@ -36,7 +37,6 @@ from toolglot.core.events import (
     ReasoningSigned,
     Started,
     TextDelta,
-    check_order,
     merge_deltas,
 )
 from toolglot.core.events import ProviderEvent as ForeignEvent

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.event_order import check_order
 from support.rows import in_one_test
 
 from toolglot.core.errors import InternalError, ToolglotError, UpstreamResponseError
@@ -26,7 +27,6 @@ from toolglot.core.events import (
     Started,
     TextDelta,
     Usage,
-    check_order,
     merge_deltas,
 )
 from toolglot.wires import all_wires, client_wires, wire_names

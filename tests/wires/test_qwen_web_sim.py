@@ -12,6 +12,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from support.event_order import check_order
 from support.rows import in_one_test
 
 from toolglot.core.conversation import Conversation, Message, Sampling, Text
@@ -26,7 +27,6 @@ from toolglot.core.events import (
     ReasoningDelta,
     Started,
     TextDelta,
-    check_order,
     merge_deltas,
 )
 from toolglot.sim.answer import Answer

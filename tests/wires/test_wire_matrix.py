@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from support.event_order import check_order
 from support.gateway import Gate, gateway, run
 from support.replay import ANSWERS, SEEN, replaying
 from support.rows import in_one_test
@@ -20,7 +21,6 @@ from toolglot.core.events import (
     Finished,
     ReasoningDelta,
     TextDelta,
-    check_order,
     merge_deltas,
 )
 from toolglot.wires import all_wires, client_wires

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from support.error_texts import what_failed
+from support.event_order import check_order
 from support.line import open_exchange, path_of
 from support.rows import in_one_test
 from support.wiring import ANSWERS, new_ids
@@ -43,7 +44,6 @@ from toolglot.core.events import (
     Finished,
     ReasoningDelta,
     TextDelta,
-    check_order,
 )
 from toolglot.gateway.context import GatewayContext, IncomingRequest, Source
 from toolglot.gateway.exchange import Exchange

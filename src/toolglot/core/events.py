@@ -1,6 +1,6 @@
 """Events: the steps of one model answer, independent of wire and dialect.
 
-Order of the events (``OrderChecker`` enforces it, and every test runs it):
+Order of the events (the tests check it for every answer):
 
 1. ``Started`` is the first event, if present.
 2. ``Finished`` or ``Failed`` is the last event, if present.
@@ -20,7 +20,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 Span: TypeAlias = tuple[int, int]
 
@@ -186,53 +186,6 @@ Event: TypeAlias = (
     | Failed
     | ProviderEvent
 )
-
-
-class OrderError(AssertionError):
-    """Events that violate the order documented in this module."""
-
-
-class OrderChecker(Struct):
-    """Checks the events of one answer, one at a time; raises ``OrderError`` at the first one out of order."""
-
-    seen: int = 0
-    calls: int = 0
-    open: set[int] = field(default_factory=set)
-    over: bool = False
-
-    def check(self, event: Event) -> None:
-        if self.over:
-            raise OrderError(f"{event} after the end of the answer")
-        match event:
-            case Started() if self.seen:
-                raise OrderError("Started is not the first event")
-            case CallStarted(index=index):
-                if index != self.calls:
-                    raise OrderError(f"call {index} started where call {self.calls} was expected")
-                self.calls += 1
-                self.open.add(index)
-            case CallArguments(index=index):
-                self._require_open(index, event)
-            case CallEnded(index=index):
-                self._require_open(index, event)
-                self.open.discard(index)
-            case CallRejected(index=int(index)):
-                self._require_open(index, event)
-                self.open.discard(index)
-            case Finished() | Failed():
-                self.over = True
-        self.seen += 1
-
-    def _require_open(self, index: int, event: Event) -> None:
-        if index not in self.open:
-            raise OrderError(f"{event} names a call that is not open")
-
-
-def check_order(events: Iterable[Event]) -> None:
-    """Raise ``OrderError`` if the events of one answer are out of order."""
-    checker = OrderChecker()
-    for event in events:
-        checker.check(event)
 
 
 _INDEX = attrgetter("index")
