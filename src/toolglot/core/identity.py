@@ -7,7 +7,8 @@ summarised is another message.
 
 Arguments are the same if JavaScript makes the same value of them, because many clients parse them and write them anew:
 ``1.0``, ``1`` and ``10e-1`` are one number, and so are ``-0`` and ``0``; whole numbers beyond 2**53 are rounded, and a
-number beyond the largest float is ``null``.
+number beyond the largest float is ``null``. What a model wrote in two attempts is compared without that rounding: the
+ids of two messages may differ in their last digit only.
 """
 
 from __future__ import annotations
@@ -45,10 +46,12 @@ def frame(text: bytes) -> bytes:
 # -- calls -------------------------------------------------------------------------------------------------------------
 
 
-def canonical_json(text: str) -> bytes:
-    """JSON text in a form that does not depend on key order, white space, escapes and the notation of numbers."""
+def canonical_json(text: str, *, exact: bool = False) -> bytes:
+    """JSON text in a form that does not depend on key order, white space, escapes and the notation of numbers.
+    ``exact``: numbers are not rounded as JavaScript does."""
+    read = _read_exactly if exact else _read_number
     try:
-        value = json.loads(text, parse_float=_read_number, parse_int=_read_number)
+        value = json.loads(text, parse_float=read, parse_int=read)
         return encode_text(json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
     except (ValueError, RecursionError):
         return encode_text(text)
@@ -59,12 +62,17 @@ def _read_number(text: str) -> float | None:
     return number if isfinite(number) else None
 
 
-def hash_call(name: str, arguments: str) -> bytes:
+def _read_exactly(text: str) -> float | str:
+    number = float(text) + 0.0
+    return number if abs(number) < 2**53 else f"number {text}"
+
+
+def hash_call(name: str, arguments: str, *, exact: bool = False) -> bytes:
     """A hash that does not depend on how arguments are formatted. Agents send the same ones with every turn."""
-    raw = sha256(encode_text(arguments)).digest()
+    raw = sha256((b"=" if exact else b"") + encode_text(arguments)).digest()
     known = _ARGUMENTS.get(raw)
     if known is None:
-        canonical = canonical_json(arguments.strip())
+        canonical = canonical_json(arguments.strip(), exact=exact)
         known = sha256(b"{}" if canonical in _NO_ARGUMENTS else canonical).hexdigest()
         _ARGUMENTS.add(raw, known)
     return hash_texts(name, known)

@@ -322,6 +322,26 @@ def test_calls_behind_a_defective_one_are_asked_for_again(mode: str, streamed: b
     assert "write them again too" in str(requests[0].messages)
 
 
+@pytest.mark.parametrize("mode", ["text", "native"])
+@STREAMED
+def test_a_corrected_call_may_differ_in_the_last_digit_of_an_id(mode: str, streamed: bool) -> None:
+    kinds = {"type": "object", "properties": {"id": {"type": "integer"}, "why": {"type": "string"}}}
+    tool = Tool("delete", "", {**kinds, "required": ["id", "why"]})
+    line, exchange = ask(
+        "openai_chat", "openai_chat", mode, streamed, replace(ASKED, tools=Tools((tool,))), recovery_hold_calls="always"
+    )
+    one, other = {"id": 1234567890123456789, "why": "x"}, {"id": 1234567890123456788, "why": "x"}
+    if mode == "text":
+        first = written(f"{hermes('delete', one)}\n{hermes('delete', {'id': other['id']})}")
+        second = written(hermes("delete", other))
+    else:
+        cut: list[Event] = [CallStarted(1, "call_2", "delete"), CallArguments(1, '{"id": 12}'), CallEnded(1)]
+        first = [*native("delete", json.dumps(one))[:-1], *cut, Finished("tool_calls", USAGE)]
+        second = native("delete", json.dumps(other))
+    events, _ = line.answer_in_turn(exchange, [first, second])
+    assert sum_up(events) == ("", [("delete", one), ("delete", other)], "tool_calls")
+
+
 # -- bounds ------------------------------------------------------------------------------------------------------------
 
 

@@ -64,6 +64,11 @@ def test_the_form_of_arguments_does_not_matter() -> None:
     assert noted([ASKED, *(one for number, form in enumerate(forms) for one in turn(number, form))]) == [6]
 
 
+def test_calls_for_ids_beyond_floats_are_not_the_same() -> None:
+    calls = [one for number in range(3) for one in turn(number, f'{{"id":123456789012345678{number}}}')]
+    assert noted([ASKED, *calls]) == []
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -342,7 +342,8 @@ class CheckedDelivery:
     def end_corrected(self, call: OpenCall, event: CallEnded, out: list[Event]) -> None:
         """A call of a further attempt is complete and good: it goes on where the defective one stopped, or is new."""
         partial, name, arguments = self.partial, call.event.name, call.arguments
-        known = hash_call(name, arguments) in (hash_call(*delivered) for delivered in self.delivered)
+        made = (hash_call(*delivered, exact=True) for delivered in self.delivered)
+        known = hash_call(name, arguments, exact=True) in made
         if known or (self.plan.single and self.started and partial is None):
             self.withhold(call, event)
             return

@@ -68,7 +68,9 @@ def _pass_value(sent: str, at: int, raw: str) -> int | None:
     colon = _skip_whitespace(sent, at)
     start = _skip_whitespace(sent, colon + 1)
     end = _find_end(sent, start) if sent[colon : colon + 1] == ":" else None
-    return end if end is not None and canonical_json(sent[start:end]) == canonical_json(raw) else None
+    if end is None or canonical_json(sent[start:end], exact=True) != canonical_json(raw, exact=True):
+        return None
+    return end
 
 
 def _complete_member(part: str, raw: str, others: dict[str, str]) -> str | None:
