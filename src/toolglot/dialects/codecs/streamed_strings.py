@@ -72,6 +72,10 @@ class _Plain(Struct, frozen=True):
     text: re.Pattern[str]
     encode: Callable[[str], str]
 
+    def renew(self, run: PassThrough | None, source: Source, out: Receiver) -> PassThrough | None:
+        """The shortcut for the next chunk; it changes only where arguments may have to be held back."""
+        return self.run(source, out.passthrough_index) if run is None or source.refuses_examples else run
+
     def run(self, source: Source, index: int | None) -> PassThrough | None:
         if index is None:
             return None
@@ -158,9 +162,7 @@ def read_string(
         if source.pos == len(source.text):
             if source.final:
                 return False
-            if run is None or source.refuses_examples:  # then arguments may have to be held back
-                run = plain.run(source, out.passthrough_index)
-            source.run = run
+            source.run = run = plain.renew(run, source, out)
             yield
             source.run = None
             continue
