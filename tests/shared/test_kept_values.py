@@ -125,6 +125,11 @@ def reference(name: str) -> AnswerReference:
     return AnswerReference(name)
 
 
+def test_the_owner_of_stored_values_never_changes() -> None:
+    """Or no client can refer to an answer that another version has stored."""
+    assert TtlStore(time.time).open("key", "upstream").owner.hex() == "6de5aaa94ab3e7528c4020826027ee27"
+
+
 async def test_values_are_written_together_and_found_by_others() -> None:
     store = FailingStore()
     async with connected(store) as (memory, kept, dropped):

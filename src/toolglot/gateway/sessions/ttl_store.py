@@ -15,13 +15,14 @@ With a store, ``on_keep`` writes what is kept there too. A value that is not in 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
+from hashlib import blake2b
 from threading import Lock
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from toolglot.core.identity import hash_texts
+from toolglot.core.identity import encode_text, frame
 
 Key: TypeAlias = tuple[Hashable, ...]
 MOST_BYTES: Final = 64 << 20
@@ -56,6 +57,11 @@ class Lookup:
         return self.found.get(key)
 
 
+def _hash_owner(names: Iterable[str]) -> bytes:
+    """What is stored of an owner. It must not change, or clients can no longer refer to what was stored before."""
+    return blake2b(b"".join([frame(encode_text(name)) for name in names]), digest_size=16).digest()
+
+
 class TtlStore:
     """The entries of all owners, within one size limit and one time to live. Thread-safe."""
 
@@ -73,7 +79,7 @@ class TtlStore:
 
     def open(self, *owner: str, lookup: Lookup | None = None) -> OwnedStore:
         """The part of the store that belongs to an owner; only a hash of the owner's name is stored."""
-        return OwnedStore(self, hash_texts(*owner), lookup)
+        return OwnedStore(self, _hash_owner(owner), lookup)
 
     def keep(self, key: Key, value: object, size: int, *, durable: bool = True) -> bool:
         """Store a value of ``size`` bytes; not only in memory, if it is ``durable``. Returns False if it is larger than
