@@ -264,9 +264,9 @@ LOST = Failed("server_error", "the connection was lost")
 @pytest.mark.parametrize("words", ["I cannot", "Now:\n" + hermes("write_file", GOOD), "<tool_call>\n{"])
 def test_nothing_counts_of_an_attempt_that_breaks_off(words: str, mode: str) -> None:
     line, exchange = ask("openai_chat", "openai_chat", mode, True, recovery_hold_calls="always")
-    first = native("write_file", '{"path": "a"}', "Hi.") if mode == "native" else written(hermes("write_files", GOOD))
+    first = native("write_file", '{"path": "a"}', "Hi.") if mode == "native" else written(hermes("save_notes", GOOD))
     events, _ = line.answer_in_turn(exchange, [first, [TextDelta(words), LOST]])
-    made = [("write_file", {"path": "a"})] if mode == "native" else [("write_files", GOOD)]
+    made = [("write_file", {"path": "a"})] if mode == "native" else [("save_notes", GOOD)]
     assert sum_up(events) == ("Hi." if mode == "native" else "", made, "tool_calls")
     assert exchange.recorder.calls == 1
 
