@@ -423,10 +423,13 @@ class RawValue(Struct, eq=False):
 
     def ends_unclosed(self, ahead: int) -> Steps[bool]:
         """Whether the closing mark of the call, which ends ``ahead`` characters from here, ends the value with it."""
+        source = self.reader.block.source
         over = yield from self.call_is_over(ahead, self.depth + self.calls > 0)
         if over and not self.call_begun and not self.has_stray_closer:
             if (yield from self.reader.closes_later(self.parameter, self.key, ahead)):
                 return False
+            if source.truncated and (yield from source.find_nonblank(ahead)) == len(source.text) - source.pos:
+                return False  # the answer was cut here: the mark may be a part of the value
             self.miss_closer()
             return True
         self.calls = max(0, self.calls - 1)
