@@ -273,7 +273,7 @@ class RawValue(Struct, eq=False):
         next line: then the value holds a further parameter."""
         source = self.reader.block.source
         gap = yield from source.find_nonblank(ahead)
-        if gap == ahead or "\n" in source.text[source.pos + ahead : source.pos + gap]:
+        if gap == ahead or not self.reader.layout or "\n" in source.text[source.pos + ahead : source.pos + gap]:
             self.suspect(*self.reader.call.declared)
 
     def parses(self, goal: Goal, ahead: int, otherwise: bool = False) -> Steps[bool]:
@@ -395,7 +395,7 @@ class RawValue(Struct, eq=False):
     def ends_in_other_mark(self, text: str) -> bool:
         """Whether this text, without its closing mark after it, ends with what may be meant as one."""
         tag = _CLOSING_TAG.search(text)
-        if tag is not None and find_similar(tag[1], ("content", *self.reader.call.declared)):
+        if tag is not None and find_similar(tag[1], ("content", "parameter", *self.reader.call.declared)):
             return True
         return _ENDS_STRUCTURE.search(text) is not None or ends_damaged(text, "", self.reader.due)
 

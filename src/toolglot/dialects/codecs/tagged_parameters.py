@@ -256,12 +256,10 @@ class ParameterReader(msgspec.Struct, eq=False):
 
     def check_opener(self, parameter: Parameter, found: Match, key: str) -> Steps[None]:
         """Check the opening mark of a parameter for damage: in its key, its quotation marks, its attributes."""
-        if not self.call.declares(key):
+        if not self.call.admits(key):
             self.suspect_similar(key)
         after = yield from self.block.source.peek()
         damaged = has_stray_quote(found, after) and (after in QUOTES or not self.call.declares(key))
-        if not damaged and after == ">":
-            damaged = yield from self.has_second_bracket()
         if not damaged and not is_sound_tag(found):
             damaged = ends_tag((yield from self.block.source.peek(MAX_OPENER)), found)
         if not damaged and parameter.repair:
@@ -274,11 +272,6 @@ class ParameterReader(msgspec.Struct, eq=False):
         """Suspect that an undeclared key is a declared one with a slip, or its beginning."""
         longer = [name for name in self.call.declared if name.startswith(key)]
         self.call.suspect(f"argument {key}", *longer, *find_similar(key, self.call.declared))
-
-    def has_second_bracket(self) -> Steps[bool]:
-        """Whether the bracket here, after an opening mark, is a part of it and no operator or quotation."""
-        text = yield from self.block.source.peek(2)
-        return text[1:] not in (" ", "=", ">", "\n")
 
     def lacks_value_opener(self, mark: str, key: str) -> Steps[bool]:
         """Whether a damaged part of an opening mark may begin the value."""

@@ -115,7 +115,7 @@ DIALECTS = (
         "</seed:tool_call>",
         wrap=(Wrap(("<seed:tool_call>",), ("</seed:tool_call>",)),),
         also=(
-            CallSyntax(DRIFTED, TIGHT, CLOSE, repair="damaged_header"),
+            CallSyntax((*DRIFTED, "<function={name}\n"), TIGHT, CLOSE, repair="damaged_header"),
             CallSyntax(("function={name}>",), TIGHT, CLOSE, Position.WRAPPED, "damaged_header"),
         ),
         regions=(Region(("<seed:think>",), ("</seed:think>",)),),
