@@ -66,11 +66,6 @@ def merge_text(text: str, changes: Mapping[str, Any], kind: str) -> str:
     return _edit(text, kind, lambda plain: FORMATS[kind].merge(plain, changes), after)
 
 
-def format_settings(changes: Mapping[str, Any], kind: str) -> str:
-    """A whole file with these settings."""
-    return FORMATS[kind].merge("", changes)
-
-
 def parse_text(text: str, kind: str) -> Any:
     """The values of a file. Raises: ValueError."""
     return FORMATS[kind].parse(_simplify(text))

@@ -10,7 +10,7 @@ from toolglot.prompting.grammar.call_shape import CallShape, UnwritableError, fi
 from toolglot.prompting.grammar.rules import GrammarRules, char_class, literal
 
 MOST_CALLS = 8
-BARE = find_call_shape("bare_json")
+BARE = "bare_json"
 
 
 @lru_cache(maxsize=16)
@@ -29,7 +29,7 @@ def build_grammar(
     shape = find_call_shape(dialect)
     if shape is None or not tools:
         return None
-    shapes = [shape, *([BARE] if bare and BARE is not None else [])]
+    shapes = _list_shapes(dialect, BARE) if bare else [shape]
     rules = GrammarRules()
     try:
         bodies = [
@@ -56,12 +56,16 @@ def build_grammar(
 def build_text_grammar(tools: tuple[Tool, ...], dialect: str) -> str | None:
     """Build the grammar of an answer in words: text that is not empty and holds no beginning of a call, neither in the
     dialect nor as bare JSON. Parameters and result are those of ``build_grammar``."""
-    shapes = [shape for shape in (find_call_shape(dialect), BARE) if shape is not None]
+    shapes = _list_shapes(dialect, BARE)
     leads = _list_leads(shapes, tools)
     if not leads:
         return None
     rules = GrammarRules()
     return rules.write(_begin_text(leads, rules.add_text(leads)))
+
+
+def _list_shapes(*dialects: str) -> list[CallShape]:
+    return [shape for dialect in dialects if (shape := find_call_shape(dialect)) is not None]
 
 
 def _list_leads(shapes: Sequence[CallShape], tools: Sequence[Tool]) -> set[str]:
