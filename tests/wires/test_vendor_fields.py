@@ -190,3 +190,35 @@ def test_fields_inside_a_request_that_is_healed_pass_on() -> None:
     sent = json.loads(Line("openai_chat", "openai_chat").open(json.dumps(chat).encode(), False).upstream_body)
     assert sent["messages"][:2] == chat["messages"][:2] and sent["tools"] == chat["tools"]
     assert sent["messages"][2]["tool_call_id"] == "a"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_fields_of_other_answers_are_not_those_of_the_first(stream: bool) -> None:
+    """With ``n`` = 2 there are two; the client gets the first one."""
+    name, choices = "delta" if stream else "message", []
+    for index, text in enumerate(("One.", "Two.")):
+        message = {"role": "assistant", "content": text, "x": text}
+        choices.append(
+            {"index": index, name: message, "logprobs": {"content": [{"token": text}]}, "finish_reason": "stop"}
+        )
+    answers = [{"id": "1", "choices": [choice]} for choice in choices] if stream else [{"id": "1", "choices": choices}]
+    raw = [json.dumps(answer).encode() for answer in answers]
+    if stream:
+        at = open_stream(chat(True))
+        got = read_stream(at.feed(b"".join(b"data: %b\n\n" % one for one in raw) + b"data: [DONE]\n\n") + at.close())
+    else:
+        got = [json.loads(reply(chat(False), raw[0]))]
+    assert "One." in str(got) and "Two." not in str(got)
+
+
+def test_tokens_are_counted_once() -> None:
+    """Those of the results of Gemini's own tools are input, too."""
+    usage = {"promptTokenCount": 1, "toolUsePromptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 6}
+    candidate = {"content": {"role": "model", "parts": [{"text": "Hi."}]}, "finishReason": "STOP"}
+    asked = {
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "tools": [{"functionDeclarations": [{"name": "read"}]}],
+    }
+    exchange = Line("gemini", "gemini", mode="text").open(json.dumps(asked).encode(), False)
+    raw = json.dumps({"candidates": [candidate], "usageMetadata": usage}).encode()
+    assert json.loads(reply(exchange, raw))["usageMetadata"] == usage

@@ -91,6 +91,8 @@ def put_back(encoded: dict[str, Any], fields: Mapping[str, Any], known: Level) -
 def _put_back_listed(encoded: list[Any], listed: _Listed, level: Level) -> _Listed | None:
     matcher, left = _Matcher(encoded), []
     for given, fields in listed.entries:
+        if given.get("index") and _kind_of(given)[0] is None:
+            continue  # of another answer (n > 1): clients get the first one
         found = matcher.find(given)
         rest = fields if found is None else put_back(found, fields, level)
         left += [(given, rest)] if rest else []

@@ -46,8 +46,11 @@ _CANDIDATE = level(
     content=level("role", parts=_PART),
     finishReason=lambda reason: READ_FINISHES.get(reason, "stop"),
 )
+SEARCHED = "toolUsePromptTokenCount"
+"""The input tokens of results of the provider's own tools, which its other count of input tokens does not hold."""
 _USAGE = level(
-    *("promptTokenCount", "candidatesTokenCount", "totalTokenCount", "thoughtsTokenCount", "cachedContentTokenCount")
+    *("promptTokenCount", "candidatesTokenCount", "totalTokenCount", "thoughtsTokenCount", "cachedContentTokenCount"),
+    SEARCHED,
 )
 KNOWN_FIELDS = level("modelVersion", "responseId", "error", candidates=_CANDIDATE, usageMetadata=_USAGE)
 """The fields of an answer that this wire's encoder writes; see ``vendor_fields``."""
@@ -217,10 +220,12 @@ def _join(last: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any] | 
 def encode_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
     thought, cached = find_count(usage.reported, REASONED), find_count(usage.reported, CACHED)
+    searched = find_count(usage.reported, ((SEARCHED,),))
     encoded = {
-        "promptTokenCount": usage.input_tokens,
+        "promptTokenCount": max(0, usage.input_tokens - searched),
         "candidatesTokenCount": max(0, usage.output_tokens - thought),
         "totalTokenCount": usage.total_tokens or usage.input_tokens + usage.output_tokens,
     }
     encoded |= {"thoughtsTokenCount": thought} if thought else {}
+    encoded |= {SEARCHED: searched} if searched else {}
     return encoded | {"cachedContentTokenCount": cached} if cached else encoded
