@@ -428,10 +428,10 @@ class PartialCall(StreamedArguments, eq=False):
         """The part of a piece that can be emitted now; the rest is held back, or discarded behind a made-up value."""
         if self.made_up:
             return ""
-        found = find_made_up(piece, self.block.answer.quotations.made_up)
-        self.made_up = found.value if found is not None else ""
-        end = found.start if found is not None else find_open_end(piece)
-        self.held_back = "" if found is not None else piece[end:]
+        found, end = find_made_up(piece, self.block.answer.quotations.made_up), find_open_end(piece)
+        if found is not None and found.start < end:  # else more digits may follow, and make it another number
+            self.made_up, end = found.value, found.start
+        self.held_back = "" if self.made_up else piece[end:]
         return piece[:end]
 
     def _check_made_up(self) -> None:

@@ -11,8 +11,12 @@ import pytest
 from aiohttp import web
 from gateway.recovery import test_guided_models as guided
 from support.gateway import gateway, run
+from support.line import Line, sum_up
 
 import toolglot
+from toolglot.core.conversation import Conversation, Message, Text, Tool, Tools
+from toolglot.core.events import Finished, TextDelta
+from toolglot.core.made_up_values import make_number
 
 QUESTION = {"role": "user", "content": "Change the port in config.ini to 8080."}
 GOOD = '```json\n{"name": "read_file", "arguments": {"path": "config.ini"}}\n```'
@@ -107,3 +111,16 @@ def test_the_library_reads_examples(dialect: str) -> None:
     """Only the gateway refuses them: it knows that the prompt was its own."""
     taught = toolglot.write("read_file", {"path": "Zqkesakabe"}, dialect, guided.TOOLS)
     assert toolglot.read(taught, guided.TOOLS, dialect).calls
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_longer_number_is_another_one_however_it_is_cut(size: int, stream: bool) -> None:
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+    asked = Conversation("m", (Message("user", (Text("Read it."),)),), Tools((Tool("read_file", "", schema),)))
+    value = {"path": f"{make_number('read_file', 'path')}0"}
+    text = toolglot.write("read_file", value)
+    line = Line("openai_chat", "openai_chat", "text", dialect="hermes")
+    pieces = (TextDelta(text[at : at + size]) for at in range(0, len(text), size))
+    answer = line.answer(line.ask(asked, stream), [*pieces, Finished("stop")])
+    assert sum_up(answer)[1] == [("read_file", value)]
