@@ -520,7 +520,12 @@ class PartialCall(StreamedArguments, eq=False):
             self.commit()
         if self.defects or not self.live:
             self._refuse()
-            return
+        else:
+            self._deliver()
+        self.write = self.pending.append  # a method of this call would be a reference cycle, which keeps the answer
+
+    def _deliver(self) -> None:
+        block = self.block
         self.write("}" if self.written else "{}")
         block.answer.delivered += 1
         block.buffer.call_emitted = True
