@@ -344,3 +344,24 @@ def test_prose_is_not_held_back_for_a_call_that_needs_the_whole_answer() -> None
 )
 def test_only_one_short_line_introduces_a_call(text: str, introduces: bool) -> None:
     assert introduces_call(text) is introduces
+
+
+@pytest.mark.parametrize("first", ["ping()", "```python\nping()\n```", "[('ping', {})]"])
+@pytest.mark.parametrize("mark", ["<tool_call>{}</tool_call>", "<function_calls>{}</function_calls>"])
+def test_a_marked_call_after_a_sole_one_is_not_lost_if_text_follows(first: str, mark: str) -> None:
+    call = mark.format('\n{"name": "count", "arguments": {"step": 1}}\n')
+    answer = f"{first}\n\n{call}\n\nThen I will go on."
+    for chunks in ([answer], list(answer)):
+        reading = collect(read_events(chunks, tools=TOOLS))
+        assert [call.name for call in reading.calls] == ["count"]
+        assert reading.text.startswith(first)
+        assert reading.text.endswith("Then I will go on.")
+
+
+def test_an_answer_is_read_the_same_however_often_its_tools_were_used() -> None:
+    listed = '[{"name": "count", "arguments": {"step": 1}}]'
+    answer = f'<tool_call>{{"name": "ping", "arguments": {{}}}}</tool_call>{listed}]</TOOLCALL>'
+    readings = [toolglot.read(answer, TOOLS) for _ in range(20)]
+    assert all(
+        reading.text == readings[0].text and len(reading.calls) == len(readings[0].calls) for reading in readings
+    )

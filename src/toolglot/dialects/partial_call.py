@@ -93,6 +93,8 @@ class CallBlock(Struct, eq=False):
     """Text may follow it although it is ``alone``."""
     is_doubtful: bool = False
     """It counts only if nothing follows: what precedes it may show a call."""
+    opens_with_mark: bool = False
+    """Whether it begins with a mark that is never ordinary text."""
     held: bool = False
     undecided: bool = False
     """Held because its call is a quotation unless the answer contains nothing else."""

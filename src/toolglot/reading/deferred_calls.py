@@ -125,14 +125,28 @@ class DeferredCalls(Struct, eq=False):
         if self.undecided:
             self._leave_as_quotation()
             return
-        text = "".join([item if isinstance(item, str) else item.raw or "" for item in self.items])
+        text = "".join(map(_write_raw, self.items))
+        if not self.reasoning and any(map(_is_certain, self.blocks)):
+            self._deliver_certain()
+            return
         if self.reasoning and not self.reasoning_as_text:
             self.buffer.add_reasoning(text)
         else:
             self.buffer.add_text(text)
-            self.keep("".join([block.raw or "" for block in self.blocks]) if self.holds_text else text)
+            self.keep("".join(map(_write_raw, self.blocks)) if self.holds_text else text)
             self._report_misses()
         self._reset()
+
+    def _deliver_certain(self) -> None:
+        """Deliver the calls in marks, which only followed calls that must stand alone; the others become text."""
+        items = self.items
+        self._reset()
+        for item in items:
+            if not isinstance(item, str) and _is_certain(item):
+                item.accept("", alone=False)
+            else:
+                self.buffer.add_text(raw := _write_raw(item))
+                self.keep(raw)
 
     def _report_misses(self) -> None:
         """Report calls in bare JSON that become text."""
@@ -211,6 +225,16 @@ class DeferredCalls(Struct, eq=False):
 def _is_bare(block: CallBlock) -> bool:
     """Whether a block is bare JSON that is delivered unless text follows it."""
     return not (block.marked or block.alone or block.is_doubtful)
+
+
+def _write_raw(item: CallBlock | str) -> str:
+    """The text of a block, or of what follows one."""
+    return item if isinstance(item, str) else item.raw or ""
+
+
+def _is_certain(block: CallBlock) -> bool:
+    """Whether a block waits only because one before it counts only if the answer holds nothing else."""
+    return block.opens_with_mark and not (block.alone or block.is_doubtful or _is_quotation(block))
 
 
 def _is_quotation(block: CallBlock) -> bool:

@@ -84,12 +84,12 @@ class StateMachine:
 
     def emit_text(self, piece: str) -> None:
         """Emit text that is not part of a call."""
+        self.after_call = False
         if self.deferred.blocks:
             if not self.thinking and self.deferred.hold(piece):
                 self.remember(piece)
                 return
             self.deferred.end_before(piece)
-        self.after_call = False
         if self.thinking:
             self.buffer.add_reasoning(piece)
         else:
@@ -494,7 +494,7 @@ class StateMachine:
             return True
         self.line_start = True
         held, block.is_doubtful = self.thinking or block.held, self.is_doubtful
-        block.is_handed_over = self.is_handed_over(block, wrap)
+        self.judge_opening(block, wrap, header)
         if not (held and self.deferred.defer(block, self.thinking, last or block.alone)):
             block.truncate_if_cut(source.truncated)
             if self.deferred.blocks:
@@ -503,10 +503,12 @@ class StateMachine:
             block.release()
         return True
 
-    def is_handed_over(self, block: CallBlock, wrap: Wrap | None) -> bool:
-        """Whether text may follow a block of Python calls on their own lines: the text before hands them over."""
+    def judge_opening(self, block: CallBlock, wrap: Wrap | None, header: Header) -> None:
+        """Note whether a block begins with a mark, and whether text may follow a block of Python calls on their own
+        lines: the text before hands them over."""
         at_line = wrap is None or wrap.position is Position.LINE
-        return block.alone and at_line and block.is_python and hands_over(self.shown.tail)
+        block.is_handed_over = block.alone and at_line and block.is_python and hands_over(self.shown.tail)
+        block.opens_with_mark = self.commitment_of(header if wrap is None else wrap) is Commitment.MARKED
 
     def is_echo(self, block: CallBlock, wrap: Wrap | None, after_call: bool) -> bool:
         """Whether a block repeats the calls before it without their marks: they are meant once."""
