@@ -454,7 +454,7 @@ class PartialCall(StreamedArguments, eq=False):
 
     def commit_on(self, key: str) -> None:
         """Commit because of this argument; an alias is not sufficient."""
-        if not self._may_mean(key):
+        if not self.may_mean(key):
             self.commit()
 
     @property

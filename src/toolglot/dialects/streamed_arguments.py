@@ -89,9 +89,9 @@ class StreamedArguments(Struct, eq=False, kw_only=True):
 
     def admits(self, key: str) -> bool:
         """Whether the tool declares this argument, or the key may be an alias of one not given yet."""
-        return self.declares(key) or bool(self._may_mean(key))
+        return self.declares(key) or bool(self.may_mean(key))
 
-    def _may_mean(self, key: str) -> str:
+    def may_mean(self, key: str) -> str:
         """The argument that the key is an alias of, if it was not given yet, else ""."""
         name = self.tool.aliases.get(key, "") if self.tool is not None else ""
         return "" if name in self.keys else name
@@ -129,7 +129,7 @@ class StreamedArguments(Struct, eq=False, kw_only=True):
         """Write a key and its value, or the beginning of the value."""
         if self.keys.get(key):
             self.add_defect(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
-        if name := self._may_mean(key) or (not self.declares(key) and self.may_be_misspelt(key)):
+        if name := self.may_mean(key) or (not self.declares(key) and self.may_be_misspelt(key)):
             self._hold_alias(Alias(key, name, len(self.pending) + 1), value)
         else:
             self.write(f"{',' if self.written else '{'}{spell_key(key)}:{value}")
@@ -137,7 +137,7 @@ class StreamedArguments(Struct, eq=False, kw_only=True):
 
     def _drops(self, key: str) -> bool:
         """Drop the argument if the tool's schema forbids it; whether it was dropped."""
-        if not self.forbids(key) or self._may_mean(key):
+        if not self.forbids(key) or self.may_mean(key):
             return False
         self._omit(key, "dropped_undeclared_argument")
         return True

@@ -269,7 +269,9 @@ class ParameterReader(msgspec.Struct, eq=False):
             self.call.add_defect(Reason.MALFORMED, f"argument {key}", found[0], expected)
 
     def suspect_similar(self, key: str) -> None:
-        """Suspect that an undeclared key is a declared one with a slip, or its beginning."""
+        """Suspect that an undeclared key is a declared one with a slip, or its beginning, unless it is its alias."""
+        if self.call.may_mean(key):
+            return
         longer = [name for name in self.call.declared if name.startswith(key)]
         self.call.suspect(f"argument {key}", *longer, *find_similar(key, self.call.declared))
 
