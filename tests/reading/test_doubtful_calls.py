@@ -331,3 +331,20 @@ def test_a_doubtful_call_that_is_defective_is_rejected_at_the_end(introduction: 
     call = '<tool_call>\n{"name": "run", "arguments": {"cmd": 3}}\n</tool_call>'
     assert len(toolglot.read(f"{introduction}\n\n{call}", TOOLS).rejected) == 1
     assert toolglot.read(f"{introduction}\n\n{call}\n\nThat is all.", TOOLS).rejected == []
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Should I run {}?",
+        "Soll ich {} ausführen?",
+        "## Format\n\nCall tools like this:\n\n{}\n\nThe command is required.",
+        "assert parse('{}') == expected\nThe test fails.",
+        "<tool_response>\n{}\n</tool_response>\nThe file contains a call.",
+    ],
+)
+def test_asked_quoted_and_returned_calls_are_text(answer: str, way: str) -> None:
+    text = answer.format(WRITTEN[way])
+    for seed in range(3):
+        assert read_in_pieces(text, seed)[1] == 0

@@ -42,7 +42,7 @@ _IS = re.compile(r"\b(here|this|that|it|what)'s ")
 _BLOCK_QUOTE = re.compile(r"(?:\A|\n)[ \t]{0,3}>(?:[ \t]+>)*[ \t]+\Z")
 """The beginning of a line of a quotation in Markdown; it ends with a blank."""
 _BLANKS = (" ", "\t")
-_QUOTES = frozenset('"“„«「『【‘')
+_QUOTES = frozenset("\"'“„«「『【‘")
 """Quotation marks right before a call."""
 _CLOSING_QUOTES = tuple("'\"`’”“»」")
 """Quotation marks after a phrase that is only mentioned."""
@@ -64,6 +64,8 @@ _AROUND_CALLS = re.compile(
     r"tool|call|func|act|invoke|use|exec|command|step|answer|respon|assist|message|think|reason|plan|output|final|xml",
 )
 """Parts of the names of elements that models put around calls that they mean."""
+_RESULT = re.compile(r"(?:tool|func\w*|call)s?[_-](?:resp|result|output)")
+"""The names of elements that hold the result of a call."""
 _SPECIAL = re.compile(
     r"<[^\s<>\"'=]{0,40}[|｜‖▁:]|<start_function_call>|\]<\]|<<<\[|\[(?:[A-Z]+_[A-Z_]+|unused\d+)\]|✿"
 )
@@ -111,7 +113,8 @@ def is_doubtful(text: str, mark: str = "") -> bool:
     sentence, signs = _take_last_sentence(text)
     if _QUESTION.search(signs) is not None or (sentence + signs).count('"') % 2:
         return True
-    unfinished = _UNFINISHED.search(text, len(text) - 2) is not None and _SPECIAL.match(mark) is None
+    unfinished = _UNFINISHED.search(text, len(text) - 2) is not None
+    unfinished = unfinished and (_SPECIAL.match(mark) is None or _phrases("still").search(sentence) is not None)
     alone = "\n" in signs and not signs.strip(" \n*_")
     points = alone or _COLON.search(signs) is not None or _REFERS.search(sentence) is not None
     if not (unfinished or points) or _states_action(sentence):
@@ -132,7 +135,7 @@ def _is_quoting(text: str) -> bool:
     if _LINE_PREFIX.match(line) is not None or (line.isspace() and _INDENTED.search(text) is not None):
         return True
     element = _ELEMENT.search(text)
-    return element is not None and _AROUND_CALLS.search(element[1]) is None
+    return element is not None and (not _AROUND_CALLS.search(element[1]) or bool(_RESULT.search(element[1])))
 
 
 def _take_last_sentence(text: str) -> tuple[str, str]:
