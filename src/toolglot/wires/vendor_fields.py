@@ -272,14 +272,18 @@ def _type_of(payload: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def _combine(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of two events as those of one: lists are joined, anything else is the later one's."""
+    """The fields of two events as those of one: lists are joined, anything else is the later one's.
+
+    Lists of the first one are extended: copying them for each chunk of a long call would take quadratic time.
+    """
     both = {**one, **other}
     for key in one.keys() & other.keys():
         before, after = one[key], other[key]
         if isinstance(before, dict) and isinstance(after, dict):
             both[key] = _combine(before, after)
         elif isinstance(before, list) and isinstance(after, list):
-            both[key] = before + after
+            before += after
+            both[key] = before
         elif isinstance(before, _Listed) and isinstance(after, _Listed):
             both[key] = _join(before, after)
     return both
