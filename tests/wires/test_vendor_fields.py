@@ -15,9 +15,12 @@ from support.oracle.talks import make_answer, make_request
 from support.oracle.wires import write_answer, write_request
 from support.rows import in_one_test
 
+from toolglot.core.conversation import Conversation
+from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.vendor_fields import level, restore_fields
 
 TALKS = int(os.environ.get("TOOLGLOT_TALKS", "10"))
@@ -190,6 +193,68 @@ def test_fields_inside_a_request_that_is_healed_pass_on() -> None:
     sent = json.loads(Line("openai_chat", "openai_chat").open(json.dumps(chat).encode(), False).upstream_body)
     assert sent["messages"][:2] == chat["messages"][:2] and sent["tools"] == chat["tools"]
     assert sent["messages"][2]["tool_call_id"] == "a"
+
+
+def ask_again(wire: str, asked: dict[str, Any]) -> Any:
+    """The request that recovery sends after a call with a wrong argument."""
+    exchange = Line(wire, wire, recovery_retries=1).open(json.dumps(asked).encode(), False)
+    call: list[Event] = [
+        CallStarted(0, "toolu_9", "read"),
+        CallArguments(0, '{"pth": 1}'),
+        CallEnded(0),
+        Finished("tool_calls"),
+    ]
+    identity, request = ResponseIdentity("1", 1, "m"), ClientRequest(conversation=Conversation("m", ()), stream=False)
+    reply(exchange, exchange.upstream_wire.encode_response([TextDelta("hm"), *call], identity, request))
+    assert exchange.asks_again
+    exchange.ask_again()
+    return json.loads(exchange.upstream_body)
+
+
+PATHS = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}},
+    "required": ["path"],
+    "additionalProperties": False,
+}
+LOOKED = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a"}, "caller": {"type": "direct"}}
+SEEN = {
+    "type": "tool_result",
+    "tool_use_id": "toolu_1",
+    "content": [{"type": "text", "text": "seen"} | CACHED],
+} | CACHED
+REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "anthropic_messages": ("messages", {
+        "model": "m", "max_tokens": 9, "system": [{"type": "text", "text": "Be brief."} | CACHED],
+        "tools": [{"type": "web_search_20250305", "name": "web_search", "max_uses": 5},
+                  {"name": "read", "input_schema": PATHS, "strict": True} | CACHED],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"} | CACHED]},
+                     {"role": "assistant", "content": [LOOKED]}, {"role": "user", "content": [SEEN]}]}),
+    "openai_chat": ("messages", {
+        "model": "m",
+        "tools": [{"type": "function", "y": 3, "function": {"name": "read", "parameters": PATHS, "strict": True}}],
+        "messages": [QUESTION | {"name": "Ann"}, {"role": "assistant", "content": "Yes?", "reasoning_details": [{"data": "x"}]},
+                     {"role": "user", "content": [{"type": "text", "text": "Go on."} | CACHED]}]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wire", REQUESTS)
+def test_fields_inside_a_request_that_recovery_repeats_pass_on(wire: str) -> None:
+    messages, asked = REQUESTS[wire]
+    sent = ask_again(wire, asked)
+    assert contains(sent["tools"], asked["tools"])
+    assert len(sent[messages]) > len(asked[messages])
+    assert [*map(contains, sent[messages], asked[messages])] == [True] * len(asked[messages])
+    assert sent.get("system") == asked.get("system")
+
+
+def contains(sent: Any, asked: Any) -> bool:
+    """Whether an object has all that was asked, with the same values."""
+    if isinstance(sent, dict) and isinstance(asked, dict):
+        return all(name in sent and contains(sent[name], value) for name, value in asked.items())
+    if isinstance(sent, list) and isinstance(asked, list):
+        return len(sent) == len(asked) and all(map(contains, sent, asked))
+    return bool(sent == asked)
 
 
 @pytest.mark.parametrize("stream", [False, True])

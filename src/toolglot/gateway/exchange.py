@@ -384,7 +384,7 @@ def prepare(request: IncomingRequest, context: GatewayContext) -> Prepared:
         return ValuesNeeded.VALUES_NEEDED
     _keep_fallback(exchange, conversation)
     exchange.quotations = _find_quotations(exchange, conversation)
-    exchange.recovery = _prepare_recovery(exchange, conversation)
+    exchange.recovery = _prepare_recovery(exchange, conversation, body)
     recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)
     if client_request.may_be_referenced or (request.owner and request.wire.expand_request is not None):
         exchange.client_request = state.store_answer(client_request, body, request.wire.references)
@@ -504,7 +504,7 @@ def _find_quotations(exchange: Exchange, conversation: Conversation) -> Quotatio
     return find_quotations(list_quotable(messages), names, bool(exchange.settings.reading.shell), list_call_marks())
 
 
-def _prepare_recovery(exchange: Exchange, conversation: Conversation) -> Recovery | None:
+def _prepare_recovery(exchange: Exchange, conversation: Conversation, body: bytes) -> Recovery | None:
     """The recovery of an exchange, if its answer may contain calls and the settings and the rollout admit it."""
     settings, route = exchange.settings.recovery, exchange.route
     applies = route.tool_mode is not RELAY and not route.detected and exchange.tools
@@ -515,7 +515,8 @@ def _prepare_recovery(exchange: Exchange, conversation: Conversation) -> Recover
         return None
     defects, model = exchange.context.capabilities.recent_defects, (route.upstream.base_url, route.model.model)
     on_defect, read = partial(defects.note, *model), partial(read_failure, exchange)
-    return Recovery(conversation, settings, exchange.recorder, arm, on_defect, read)
+    body = body if exchange.same_wire and route.tool_mode is NATIVE else b""
+    return Recovery(conversation, body, settings, exchange.recorder, arm, on_defect, read)
 
 
 def _count_tools(exchange: Exchange, offered: tuple[Tool, ...]) -> tuple[int, int]:

@@ -162,7 +162,8 @@ def _encode_native_retry(exchange: Exchange, conversation: Conversation, meant: 
         conversation = constrain(conversation, *given, tool=exchange.names.get(meant, meant)) or conversation
     if exchange.same_wire and exchange.xml_session is None and exchange.mapping is None:
         healed = _heal(exchange, _restore_reasoning(exchange, conversation))
-        return _encode_for_wire(exchange, _apply_workarounds(exchange, healed))
+        encoded = _encode_for_wire(exchange, _apply_workarounds(exchange, healed))
+        return _restore_fields(exchange, encoded, exchange.recovery.body) if exchange.recovery else encoded
     return _encode_natively(exchange, conversation)
 
 
@@ -255,11 +256,16 @@ def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> 
         narrowed = restrict_tools(restored, _find_rule(exchange)) if restored.choice != ToolChoice() else restored
         if narrowed is not conversation:
             encoded = _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
-            older = exchange.client_request.is_older_form
-            return encoded if older else restore_request(encoded, body, exchange.wire.known_request)
+            return _restore_fields(exchange, encoded, body)
     if _needs_stream(exchange) or exchange.client_request.is_older_form:
         return _encode_for_wire(exchange, conversation)
     return _adapt_model(exchange, conversation, body)
+
+
+def _restore_fields(exchange: Exchange, encoded: bytes, body: bytes) -> bytes:
+    """The request with the fields of the client's body that only their wire knows."""
+    older = exchange.client_request.is_older_form
+    return encoded if older else restore_request(encoded, body, exchange.wire.known_request)
 
 
 def _adapt_model(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:

@@ -12,13 +12,13 @@ In a stream the fields of an event are added to the next event of the same type 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
 from toolglot.core.json_numbers import encode
-from toolglot.wires.json_fields import parse_object
+from toolglot.wires.json_fields import dicts_in, parse_object
 from toolglot.wires.sse import BLANK, NO_FRAME, TRIES, EventStream, find_frame
 
 Level: TypeAlias = Mapping[str, "Known"]
@@ -28,6 +28,10 @@ Known: TypeAlias = Level | str | Callable[[str], str] | None
 means, or only that the encoder writes it."""
 CALLS: Final = frozenset(("function", "function_call", "custom_tool_call", "tool_use"))
 """Types of objects that only their ids identify."""
+FUNCTIONS: Final = frozenset(("function", "input_schema", "functionDeclarations", "function_declarations"))
+DECLARED: Final = ("function", "custom", "namespace")
+"""The fields, and the types, of tools that the client runs."""
+MESSAGES: Final = ("messages", "contents", "input")
 PARTS: Final = ("delta", "content_block", "item", "part")
 """What an event of a stream is about; its type is part of the type of the event."""
 
@@ -82,7 +86,7 @@ def put_back(encoded: dict[str, Any], fields: Mapping[str, Any], known: Level) -
             if isinstance(inner, str) and level(inner) == level(value):
                 encoded[key] = value
         else:
-            encoded[key] = value
+            encoded[key] = inner is True or value  # a tool may have been made strict
             if isinstance(level, str) and encoded.get(level) == value:
                 encoded[level] = None
     return left
@@ -176,24 +180,50 @@ def restore_fields(encoded: bytes, body: bytes, known: Level) -> bytes:
 
 
 def restore_request(encoded: bytes, body: bytes, known: Level) -> bytes:
-    """Return a request with the fields that the client's body has inside the fields of ``known``: those of tools, and
-    those of messages unless these have been moved."""
+    """Return a request with the fields that the client's body has inside the fields of ``known``: those of tools, tools
+    that the encoder does not know, and the fields of messages unless messages have been put between them."""
     payload, written = parse_object(body), parse_object(encoded)
     if payload is None or written is None:
         return encoded
-    same = _list_roles(payload) == _list_roles(written)
-    fields = find_unknown(
-        {name: payload[name] for name in known if name in payload and (same or name == "tools")}, known
-    )
-    if not fields:
-        return encoded
-    put_back(written, fields, known)
+    for name, inner in known.items():
+        given = payload.get(name)
+        if name == "tools":
+            _add_tools(written.get(name), given)
+        if name in MESSAGES and isinstance(inner, Mapping):
+            for one, message in _align(dicts_in(given), dicts_in(written.get(name))):
+                put_back(message, find_unknown(one, inner), inner)
+        elif given is not None:
+            put_back(written, find_unknown({name: given}, known), known)
     return encode(written)
 
 
-def _list_roles(request: Mapping[str, Any]) -> list[object]:
-    messages = request.get("messages")
-    return [one.get("role") for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+def _add_tools(written: object, given: object) -> None:
+    """Add the tools that the provider runs to a request that has tools, in their places."""
+    if isinstance(written, list):
+        for at, tool in enumerate(dicts_in(given)):
+            if _is_run_by_provider(tool):
+                written.insert(at, tool)
+
+
+def _is_run_by_provider(tool: Mapping[str, Any]) -> bool:
+    return not FUNCTIONS & tool.keys() and tool.get("type") not in DECLARED
+
+
+def _align(
+    given: list[dict[str, Any]], written: list[dict[str, Any]]
+) -> Iterable[tuple[dict[str, Any], dict[str, Any]]]:
+    """The messages of a client's request, each with what became of it: others may follow, and one may have been added
+    or removed before the first one."""
+    whose, now = [*map(_role_of, given)], [*map(_role_of, written)]
+    for added, removed in ((0, 0), (1, 0), (0, 1)):
+        if now[added : added + len(whose) - removed] == whose[removed:]:
+            return zip(given[removed:], written[added:], strict=False)
+    return ()
+
+
+def _role_of(message: Mapping[str, Any]) -> object:
+    role = message.get("role")
+    return message.get("type", "message"), "system" if role == "developer" else role
 
 
 class StreamFields:

@@ -139,13 +139,15 @@ class RecoverableDelivery(EventDelivery, Protocol):
 
 
 class Recovery(Struct, eq=False):
-    """The attempts of one exchange. ``conversation`` is what the client asked. ``on_defect`` is called when a call is
-    defective. ``read_failure`` reads the calls in the error of a server that could not parse its model's answer; None
-    if an error means something else. ``defect`` is set while another request has to be sent because of it. ``delivery``
-    continues the same answer over all attempts; ``delivered`` is what they have delivered so far of an answer that is
-    sent whole. ``closed``: the upstream failed, and the model is not asked again, because it did nothing wrong."""
+    """The attempts of one exchange. ``conversation`` is what the client asked, ``body`` its own bytes
+    where their wire is the upstream's and tools are native. ``on_defect`` is called when a call is defective.
+    ``read_failure`` reads the calls in the error of a server that could not parse its model's answer; None if an error
+    means something else. ``defect`` is set while another request has to be sent because of it. ``delivery`` continues
+    the same answer over all attempts; ``delivered`` is what they have delivered so far of an answer that is sent whole.
+    ``closed``: the upstream failed, and the model is not asked again, because it did nothing wrong."""
 
     conversation: Conversation
+    body: bytes
     settings: RecoverySettings
     recorder: RequestRecorder
     arm: Arm

@@ -49,7 +49,7 @@ _MESSAGE = level(
     extra_content=_SIGNED,
 )
 _PART = level("type", "text", image_url=level("url", "detail"))
-_FUNCTION = level("type", function=level("name", "description", "parameters", "strict"))
+_FUNCTION = level("type", function=level("name", "description", "parameters"))
 KNOWN_REQUEST = level(tools=_FUNCTION, messages={**_MESSAGE, "tool_call_id": None, "content": _PART})
 """The fields of messages and tools that the encoder of requests writes."""
 _CHOICE = level("index", finish_reason=unify_finish, message=_MESSAGE, delta=_MESSAGE)
