@@ -326,6 +326,36 @@ def test_special_tokens_in_the_middle_of_a_sentence_are_a_call(record: Dialect) 
         assert toolglot.read(text, tools).calls == [], text
 
 
+@pytest.mark.parametrize("way", SPECIAL)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "¿Debo ejecutar {}?",
+        "要不要运行{}？",
+        "Do you want me to run {} or not?",
+        "May I, {} or `x`? Yes.",
+        "هل أنفذ {}؟",
+    ],
+)
+def test_a_call_in_a_question_is_text(answer: str, way: str) -> None:
+    text = answer.format(WRITTEN[way])
+    for seed in range(5):
+        assert read_in_pieces(text, seed) == (text, 0)
+
+
+@pytest.mark.parametrize("way", SPECIAL)
+@pytest.mark.parametrize(
+    "answer",
+    ["I run {} now. Is that right?", "I run {}\nOk?", "Done. {}?", "I run {}" + " word" * 50 + "?", "I run {} a.b?c"],
+)
+def test_the_question_must_be_the_sentence_of_the_call(answer: str, way: str) -> None:
+    text, behind = answer.format(WRITTEN[way]), answer.partition("{}")[2]
+    for seed in range(5):
+        rest, calls = read_in_pieces(text, seed)
+        assert calls == 1
+        assert rest.endswith(behind.strip())
+
+
 @pytest.mark.parametrize("introduction", ["The test feeds this to the parser:", "Usage:", "Should I run this?"])
 def test_a_doubtful_call_that_is_defective_is_rejected_at_the_end(introduction: str) -> None:
     call = '<tool_call>\n{"name": "run", "arguments": {"cmd": 3}}\n</tool_call>'

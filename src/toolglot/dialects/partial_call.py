@@ -93,6 +93,8 @@ class CallBlock(Struct, eq=False):
     """Text may follow it although it is ``alone``."""
     is_doubtful: bool = False
     """It counts only if nothing follows: what precedes it may show a call."""
+    in_sentence: bool = False
+    """It stands in the middle of a sentence: if that is a question, it is text."""
     opens_with_mark: bool = False
     """Whether it begins with a mark that is never ordinary text."""
     held: bool = False

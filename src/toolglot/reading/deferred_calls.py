@@ -5,7 +5,8 @@ channel; if the reasoning goes on, or an answer or another call follows, it was 
 at the end of an answer it is a call, in the middle of the text it is an example. A call that occurs earlier in the
 conversation: it is a quotation, unless the answer is nothing but this call. A quotation inside reasoning is never the
 action. A doubtful call (``example_detection``): a model that means it stops after it. A Python call is deferred too,
-but a sentence may follow it if nothing precedes it, or a line that hands it over.
+but a sentence may follow it if nothing precedes it, or a line that hands it over. A marked call in the middle of a
+sentence waits for the end of the sentence: it is text if that is a question.
 
 Several calls in bare JSON with a few words between them are delivered all or not at all: these words are held until the
 next call begins or they are too many. All calls are delivered if the last one ends the answer and each is complete;
@@ -21,10 +22,11 @@ from msgspec import Struct
 from toolglot.core.events import Defect, Reason
 from toolglot.dialects.event_buffer import EventBuffer
 from toolglot.dialects.partial_call import CallBlock
+from toolglot.reading.example_detection import ends_as_question
 
 PROMOTED = "promoted_from_reasoning"
 MAX_BETWEEN = 200
-"""Number of characters between two calls in bare JSON that are held."""
+"""Number of characters between two calls in bare JSON, or after a call in a sentence, that are held."""
 _NOT_LAST = Defect(
     reason=Reason.MALFORMED,
     where="answer",
@@ -55,6 +57,8 @@ class DeferredCalls(Struct, eq=False):
     between: int = 0
     """Number of held characters after the last block."""
     holds_text: bool = False
+    in_sentence: bool = False
+    """Whether the calls wait for the end of a sentence."""
     missed_one: bool = False
     """Whether bare JSON stayed text because the answer went on: further bare JSON is not delivered alone."""
 
@@ -68,7 +72,8 @@ class DeferredCalls(Struct, eq=False):
         that counts only if the answer holds nothing else.
         """
         block.is_doubtful = block.is_doubtful and not _is_quotation(block)
-        last = last or block.is_doubtful or any(other.alone for other in self.blocks)
+        goes_on = block.in_sentence and not _write_raw(block).endswith("\n")
+        last = last or block.is_doubtful or goes_on or any(other.alone for other in self.blocks)
         if block.held:
             block.undecided = not reasoning and block.is_only_call()
             self.add(block, reasoning)
@@ -79,17 +84,29 @@ class DeferredCalls(Struct, eq=False):
         self.items.append(block)
         self.between = 0
         self.reasoning, self.reasoning_as_text = reasoning, self.buffer.reasoning_as_text
-        self.undecided = block.undecided
+        self.undecided, self.in_sentence = block.undecided, block.in_sentence
+
+    def _is_asked(self, following: str) -> bool | None:
+        """Whether the sentence around the calls is a question; None if that is open after this text."""
+        behind = "".join(item for item in self.items if isinstance(item, str)) + following
+        asked = ends_as_question(behind[:MAX_BETWEEN])
+        return False if asked is None and len(behind) >= MAX_BETWEEN else asked
 
     def is_superseded(self, thinking: bool, last: bool) -> bool:
         """Whether a block that begins now turns the deferred calls into text. ``last``: it may be like them."""
-        return self.undecided or (self.reasoning and not thinking) or (self.holds_text and not last)
+        return (
+            self.undecided
+            or (self.reasoning and not thinking)
+            or (self.holds_text and not last and not self.in_sentence)
+        )
 
     def hold(self, text: str) -> bool:
-        """Hold text after calls in bare JSON, whose next one it may introduce; False if it is too long."""
+        """Hold text after calls in bare JSON, whose next one it may introduce, or in a sentence; False if it is too
+        long or ends the sentence."""
         fit = not (self.reasoning or self.undecided) and all(map(_is_bare, self.blocks))
         self.between += len(text)
-        if not fit or self.between > MAX_BETWEEN:
+        goes_on = self._is_asked(text) is None if self.in_sentence else fit and self.between <= MAX_BETWEEN
+        if not goes_on:
             return False
         self.items.append(HeldText(text))
         self.holds_text = True
@@ -98,6 +115,13 @@ class DeferredCalls(Struct, eq=False):
     def append(self, raw: str) -> None:
         """Keep whitespace or stray marks after a deferred block; they are not an answer."""
         self.items.append(raw)
+
+    def end_sentence(self, text: str = "\n") -> None:
+        """Decide about calls in a sentence, if any, which ends in this text: they are text if it is a question."""
+        if self.in_sentence and self._is_asked(text):
+            self._leave_as_text()
+        elif self.in_sentence:
+            self.accept()
 
     def close(self, mark: str) -> None:
         """End the reasoning. If it is text, its closing mark stays after the deferred calls in it."""
@@ -110,6 +134,9 @@ class DeferredCalls(Struct, eq=False):
 
     def end_before(self, text: str) -> None:
         """Decide because text follows: calls count if they were handed over and are no part of its paragraph."""
+        self.end_sentence(text)
+        if not self.blocks:
+            return
         first, behind = self.blocks[0], ""
         for item in self.items:
             behind = behind + item if isinstance(item, str) else ""
@@ -125,10 +152,13 @@ class DeferredCalls(Struct, eq=False):
         if self.undecided:
             self._leave_as_quotation()
             return
-        text = "".join(map(_write_raw, self.items))
         if not self.reasoning and any(map(_is_certain, self.blocks)):
             self._deliver_certain()
-            return
+        else:
+            self._leave_as_text()
+
+    def _leave_as_text(self) -> None:
+        text = "".join(map(_write_raw, self.items))
         if self.reasoning and not self.reasoning_as_text:
             self.buffer.add_reasoning(text)
         else:
@@ -178,7 +208,8 @@ class DeferredCalls(Struct, eq=False):
         if not alone and not self.reasoning and all(map(_is_quotation, self.blocks)):
             self._leave_as_quotation()
             return
-        items, note = self.items if self.holds_text else self.blocks, PROMOTED if self.reasoning else ""
+        items = self.items if self.holds_text or self.in_sentence else self.blocks
+        note = PROMOTED if self.reasoning else ""
         self._reset()
         for item in items:
             if isinstance(item, HeldText):
@@ -191,6 +222,7 @@ class DeferredCalls(Struct, eq=False):
     def end(self, truncated: bool) -> None:
         """End the answer: the deferred calls, of which there are some, count if they are complete. Reasoning that was
         cut might have gone on."""
+        self.end_sentence()
         if self._is_unfit(truncated) or (self.undecided and truncated):
             self.discard()
         else:
@@ -218,7 +250,9 @@ class DeferredCalls(Struct, eq=False):
 
     def _reset(self) -> None:
         self.blocks, self.items = [], []
-        self.reasoning = self.reasoning_as_text = self.closed = self.undecided = self.holds_text = False
+        self.reasoning = self.reasoning_as_text = self.closed = self.undecided = self.holds_text = self.in_sentence = (
+            False
+        )
         self.between = 0
 
 

@@ -26,14 +26,14 @@ from toolglot.dialects.event_buffer import TAIL_SIZE
 
 _WRITTEN = re.compile(r".*\w", re.DOTALL)
 """The text up to its last word."""
-_SENTENCE_END = re.compile(r"[.!?][*_\"')]*\s|[。！？\n]")
+_SENTENCE_END = re.compile(r"[.!?][*_\"')]*\s|[。！？؟\n]")
 _ABBREVIATIONS = ("e.g.", "i.e.", "z.", "b.")
 _ABBREVIATED = ("e.g", "z. b")
 """Ends of sentences after which a full stop introduces an example."""
 _COLON = re.compile(r"[:：]")
 _SIGNS = re.compile(r"[:,：，、]")
 """Punctuation after a phrase that introduces an example."""
-_QUESTION = re.compile(r"[?？]")
+_QUESTION = re.compile(r"[?？؟]")
 _REFERS = re.compile(r"(?<!\w)(?:like (?:the following|this|these|so)|as follows|below)\Z")
 """Words at the end of a sentence that point at what follows without a colon."""
 _CONTRACTIONS = (("’", "'"), ("n't ", " not "), ("'d ", " would "), ("would like ", "want "), ("cannot ", "can not "))
@@ -120,6 +120,12 @@ def is_doubtful(text: str, mark: str = "") -> bool:
     if not (unfinished or points) or _states_action(sentence):
         return False
     return unfinished or any(_phrases(role).search(sentence) for role in ("shown", "example"))
+
+
+def ends_as_question(text: str) -> bool | None:
+    """Whether a sentence that goes on with this text is a question; None if it does not end in it."""
+    found = _SENTENCE_END.search(text)
+    return None if found is None else _QUESTION.search(found[0]) is not None
 
 
 def _states_action(sentence: str) -> bool:

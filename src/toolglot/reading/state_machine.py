@@ -75,7 +75,7 @@ class StateMachine:
         self.code = CodeSpans()
         self.line_start = True
         self.after_call = False
-        self.is_example = self.is_doubtful = False
+        self.is_example = self.is_doubtful = self.in_sentence = False
         self.marked_block = ""
         """The text of the last block of calls in marks."""
         self.remember = self.shown.add
@@ -228,6 +228,8 @@ class StateMachine:
         if "\n" in blanks:
             self.code.end_line(paragraph=self.line_start or blanks.count("\n") > 1)
             self.line_start = True
+            if self.deferred.in_sentence:
+                self.deferred.end_sentence(blanks)
         self.pass_whitespace(blanks)
 
     def emit_all_as_text(self, text: str) -> list[Event]:
@@ -284,6 +286,8 @@ class StateMachine:
 
     def separate_messages(self, channel: Channel = Channel.TEXT) -> None:
         """Keep the texts outside and inside a message apart if only marks are between them."""
+        if self.deferred.in_sentence:
+            self.deferred.end_sentence()
         if channel is not Channel.REASONING and self.shown.tail and not self.shown.tail[-1].isspace():
             self.buffer.end_message()
 
@@ -352,8 +356,10 @@ class StateMachine:
         a space it is part of a sentence about the mark."""
         source, turns = self.source, self.dialects.turns
         in_sentence = self.shown.tail[-1:] in _INDENT and not self.line_start
-        if in_sentence or self.thinking or self.deferred.blocks or (yield from source.choose(turns)) is None:
+        pending = bool(self.deferred.blocks) and not self.deferred.in_sentence
+        if in_sentence or self.thinking or pending or (yield from source.choose(turns)) is None:
             return False
+        self.deferred.end_sentence()
         size = consume_mark(source, turns.marks[0])
         self.buffer.hold_whitespace(source.text[source.pos - size : source.pos])
         self.after_call = False
@@ -454,7 +460,12 @@ class StateMachine:
         start = source.pos
         closed = mark(self.dialects.all_closers).match(source.text, start) is not None
         consume_mark(source, self.dialects.leftovers.marks[0])
-        if self.deferred and closed and not self.deferred.reasoning and not self.deferred.has_quotation:
+        if (
+            self.deferred
+            and (closed or self.deferred.in_sentence)
+            and not self.deferred.reasoning
+            and not self.deferred.has_quotation
+        ):
             self.deferred.accept()
             self.after_call = True
         elif self.deferred:
@@ -473,12 +484,8 @@ class StateMachine:
         """Read a block of calls that opens here; False if it is none and nothing was consumed."""
         source = self.source
         last = header in BARE_JSON or (header in AMBIGUOUS and self.shown.tail != "")
-        if self.deferred.blocks and self.deferred.is_superseded(self.thinking, last):
-            self.deferred.discard()
         start, after_call = source.offset + source.pos, self.after_call
-        self.is_example = self.is_doubtful = False
-        apart = self.shown.is_apart(self.line_start)
-        block = self.blocks.begin(wrap, partial(self.must_defer, wrap, header), apart, self.is_introduced)
+        block = self.begin_block(wrap, header, last)
         taken = yield from self.blocks.read(block, wrap, header)
         if not self.blocks.end(block, taken):
             return (yield from self.fail_block(block, wrap, header, start))
@@ -495,7 +502,9 @@ class StateMachine:
         self.line_start = True
         held, block.is_doubtful = self.thinking or block.held, self.is_doubtful
         self.judge_opening(block, wrap, header)
-        if not (held and self.deferred.defer(block, self.thinking, last or block.alone)):
+        if held and self.deferred.defer(block, self.thinking, last or block.alone):
+            self.after_call |= block.in_sentence
+        else:
             block.truncate_if_cut(source.truncated)
             if self.deferred.blocks:
                 self.deferred.accept()
@@ -503,11 +512,23 @@ class StateMachine:
             block.release()
         return True
 
+    def begin_block(self, wrap: Wrap | None, header: Header, last: bool) -> CallBlock:
+        """Begin a block. Deferred calls that it turns into text are discarded; ``last``: it may be like them."""
+        if self.deferred.blocks and self.deferred.is_superseded(self.thinking, last):
+            self.deferred.discard()
+        self.is_example = self.is_doubtful = False
+        apart = self.shown.is_apart(self.line_start)
+        self.in_sentence = self.deferred.in_sentence or not (apart or self.thinking)
+        return self.blocks.begin(wrap, partial(self.must_defer, wrap, header), apart, self.is_introduced)
+
     def judge_opening(self, block: CallBlock, wrap: Wrap | None, header: Header) -> None:
-        """Note whether a block begins with a mark, and whether text may follow a block of Python calls on their own
-        lines: the text before hands them over."""
+        """Note whether a block begins with a mark or is part of a sentence, and whether text may follow Python calls on
+        their own lines: the text before hands them over."""
         at_line = wrap is None or wrap.position is Position.LINE
         block.is_handed_over = block.alone and at_line and block.is_python and hands_over(self.shown.tail)
+        block.in_sentence = self.in_sentence and not self.is_doubtful
+        if self.deferred.in_sentence and not block.in_sentence:
+            self.deferred.end_sentence()
         block.opens_with_mark = self.commitment_of(header if wrap is None else wrap) is Commitment.MARKED
 
     def is_echo(self, block: CallBlock, wrap: Wrap | None, after_call: bool) -> bool:
@@ -521,22 +542,29 @@ class StateMachine:
         """Handle a block without calls; True if all of it was emitted, as text or as a rejected call."""
         meant = bool(block.dialect and not self.thinking and (wrap or block.known_tool))
         meant = meant and not (announces_example(self.shown.tail) or is_shown(self.shown.tail))
-        if meant and (yield from self.blocks.report_miss(block, wrap, header)):
-            self.line_start = self.after_call = True
-            return True
+        if meant:
+            self.deferred.end_sentence()
+            if (yield from self.blocks.report_miss(block, wrap, header)):
+                self.line_start = self.after_call = True
+                return True
         return (yield from self.return_as_text(start, header in BARE_JSON))
 
     def must_defer(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether to defer a block: it counts only as a whole, only if nothing follows, or never (an example)."""
         commitment = self.commitment_of(wrap if wrap is not None else header)
         self.is_example = self.is_doubtful = False
+        self.in_sentence &= commitment is Commitment.MARKED
         if not self.shown.is_empty:
             self.judge_introduction(commitment is Commitment.MARKED)
         if self.is_example or self.is_doubtful or self.thinking or self.deferred.blocks:
             return True
         if self.after_call and self.marked_block and commitment is not Commitment.MARKED:
             return True
-        return commitment is Commitment.WHOLE or (header in AMBIGUOUS and bool(self.shown.tail.strip()))
+        return (
+            commitment is Commitment.WHOLE
+            or self.in_sentence
+            or (header in AMBIGUOUS and bool(self.shown.tail.strip()))
+        )
 
     def judge_introduction(self, marked: bool) -> None:
         """Set whether the text before a block shows it as an example, or makes it doubtful. A marked call behind a
