@@ -117,6 +117,33 @@ def test_an_undeclared_key_of_several_words_is_no_text_of_gemma() -> None:
     assert read_calls(text) == [("note", {"text": "a", "some key": "b"})]
 
 
+@pytest.mark.parametrize("quote", ['<|"|>', "<escape>"])
+@pytest.mark.parametrize(
+    "members",
+    [
+        "text:Qa}",
+        "text:Qa,n:3}",
+        "text:Qa,n:3,sure:QTrueQ}",
+        "text:Qa,kinds:[QaQ,QbQ]}",
+        "text:QaQ,kinds:[Qa,QbQ]}",
+        "text:QaQ,options:[{option:Qa,mode:QbQ}]}",
+        "text:QaQ,sure:QTrue}",
+    ],
+)
+def test_a_string_of_gemma_that_lost_its_closing_mark_is_rejected(members: str, quote: str) -> None:
+    text = f"<|tool_call>call:note{{{members}<tool_call|>".replace("Q", quote)
+    for chunks in ([text], list(text), [text[:40], text[40:]]):
+        reader = toolglot.Reader(TOOLS)
+        reading = collect([*(event for chunk in chunks for event in reader.feed(chunk)), *reader.close()], text)
+        assert not reading.calls
+        assert [call.raw for call in reading.rejected] == [text]
+
+
+def test_strings_of_gemma_may_hold_marks() -> None:
+    text = '<|tool_call>call:note{text:<|"|>print("<|"|>"), such: <|"|> stays<|"|>,n:1}<tool_call|>'
+    assert read_calls(text) == [("note", {"text": 'print("<|"|>"), such: <|"|> stays', "n": 1})]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -282,13 +282,14 @@ class ObjectMembers:
         if quote == "'" and "single_quotes" not in self.literals.native:
             call.repair("single_quotes")
         confirm = partial(self._ends_value, block, call, len(quote) > 1 and self.is_loose)
-        around = self._around(block) if len(quote) > 1 else None
+        around = self._around(block, call) if len(quote) > 1 else None
         if shape.streams or shape.nullable_text or not shape.kinds:
             call.open_text(key)
             if not (yield from self._strings(source, quote, literals, call, confirm, around)):
                 call.truncate()
                 return False
             call.close_text()
+            _reject_damaged(call, key, around)
             return True
         out = Collector()
         if not (yield from self._strings(source, quote, literals, out, confirm, around)):
@@ -297,6 +298,7 @@ class ObjectMembers:
         for name in out.repairs:
             call.repair(name)
         call.add(key, coerce_value(decode_string(out), shape, f"argument {key}"))
+        _reject_damaged(call, key, around)
         return True
 
     def _find_quote(self, source: Source) -> Steps[tuple[str, Literals]]:
@@ -336,10 +338,11 @@ class ObjectMembers:
         call.repair("triple_quotes")
         return '"""'
 
-    def _around(self, block: CallBlock) -> EnclosingMarks:
+    def _around(self, block: CallBlock, call: PartialCall) -> EnclosingMarks:
         """The marks of calls around a string; if its quotes are marks too, it may contain an unescaped quoted call."""
         quotable = self.is_loose and block.wrap_open
-        return EnclosingMarks(block.closing, _headers(block.wrap_open, block.headers) if quotable else None)
+        header = _headers(block.wrap_open, block.headers) if quotable else None
+        return EnclosingMarks(block.closing, header, call.declares)
 
     def _ends_value(
         self, block: CallBlock, call: PartialCall, marked: bool, ahead: int, uncertain: bool
@@ -493,8 +496,15 @@ class ObjectMembers:
             return True
         for name in parsed.repairs:
             call.repair(name)
+        if len(self.literals.quotes[0]) > 1 and "unescaped_quote" in parsed.repairs:
+            call.add_defect(Reason.MALFORMED, where, "a mark of strings in a value", "the mark that closes the value")
         call.add(key, coerce_value(parsed.value, shape, where))
         return True
+
+
+def _reject_damaged(call: PartialCall, key: str, around: EnclosingMarks | None) -> None:
+    if around is not None and around.is_damaged:
+        call.add_defect(Reason.MALFORMED, f"argument {key}", "text after the value", "the mark that closes the value")
 
 
 OBJECT = ObjectMembers()

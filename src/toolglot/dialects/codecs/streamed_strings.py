@@ -117,6 +117,11 @@ def _plain(quote: str, unescape: Callable[[str], str] | None, path: bool) -> _Pl
     return _Plain(re.compile(f"[{stops}]"), re.compile(f"{same}*+"), str)
 
 
+_TAIL = 80
+_NEXT_MEMBER = re.compile(r"""(?<!>),\s*["']?([\w.\- ]+?)["']?\s*:\s*(?:[\[{][^<>]*)?\Z""")
+"""The key of a member, at the end of a string that lost its closing mark."""
+
+
 class Confirm(Protocol):
     """Whether a quote ``ahead`` characters from here ends the string; ``uncertain``: an earlier one did not end it."""
 
@@ -127,12 +132,38 @@ class EnclosingMarks(Struct, eq=False):
     """The marks of the call around a string, which may also occur in it.
 
     ``closing`` ends the whole call, its own closing marks first: at the very end of the text they end the string too.
-    ``header`` begins a call; the quotes of a call that is quoted inside the string end nothing.
+    ``header`` begins a call; the quotes of a call that is quoted inside the string end nothing. ``declares`` tells
+    whether the call has a parameter of this name.
     """
 
     closing: MarkChoice
     header: Mark | None = None
+    declares: Callable[[str], bool] = bool
     quoted: int = 0
+    tail: str = ""
+    """The end of the string so far."""
+    is_damaged: bool = False
+    """Whether the string lost its closing mark before the next member or the closing bracket."""
+
+    def see(self, piece: str) -> None:
+        self.tail = (self.tail + piece[-_TAIL:])[-_TAIL:]
+
+    def keep(self, piece: str) -> None:
+        """Keep a mark, or one character, and note whether the mark opens the value of the next member."""
+        found = _NEXT_MEMBER.search(self.tail) if len(piece) > 1 and not self.quoted else None
+        self.is_damaged |= found is not None and self.declares(found[1])
+        self.see(piece)
+
+    def watch(self, take: PassThrough | None) -> PassThrough | None:
+        """The same shortcut, which also notes what it takes."""
+
+        def see_and_take(piece: str) -> list[Event] | None:
+            events = take(piece) if take is not None else None
+            if events is not None:
+                self.see(piece)
+            return events
+
+        return take and see_and_take
 
     def look(self, source: Source) -> Steps[None]:
         """Count a quoted call that begins or ends here."""
@@ -159,10 +190,13 @@ def read_string(
         if found is not None and (piece := found[0]):
             out.write(plain.encode(piece))
             source.pos += len(piece)
+            if outer is not None:
+                outer.see(piece)
         if source.pos == len(source.text):
             if source.final:
                 return False
-            source.run = run = plain.renew(run, source, out)
+            run = plain.renew(run, source, out)
+            source.run = run if outer is None else outer.watch(run)
             yield
             source.run = None
             continue
@@ -223,9 +257,13 @@ def _at_mark(
     if here != quote and outer is not None:
         if (yield from _is_over(source, outer.closing)):
             out.repair("missing_quote")
+            outer.is_damaged |= outer.tail.rstrip()[-1:] == "}"
             return True
         yield from outer.look(source)
-    _keep(source, quote if here == quote else here[0], out)
+    kept = quote if here == quote else here[0]
+    if outer is not None:
+        outer.keep(kept)
+    _keep(source, kept, out)
     return False if here == quote and not quoted else None
 
 
