@@ -139,6 +139,25 @@ def test_a_string_of_gemma_that_lost_its_closing_mark_is_rejected(members: str, 
         assert [call.raw for call in reading.rejected] == [text]
 
 
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ('[TOOL_CALLS] [{"name": "note", "arguments": {"text": "a"}, "id": ', "junk and the rest"),
+        ('[TOOL_CALLS] [{"name": "note", "arguments": {"text": "a"}, ', '"junk}] and the rest'),
+        ('<TOOLCALL>[{"name": "note", "arguments": {"text": "a"}, "id": ', '"x" junk}]</TOOLCALL> The rest.'),
+        ('<TOOLCALL>[{"name": "note", "arguments": {"text": "a"}} ', "junk }}]</TOOLCALL> The rest."),
+        ('<tool_call>\n{"name": "note", "arguments": {"text": "a"}} ', "junk}\n</tool_call> The rest."),
+        ('<tool_call>\n{"name": "note", "arguments": {"text": "a"}}\n', "</tool_cal word > The rest."),
+    ],
+)
+def test_no_text_after_the_arguments_is_lost(before: str, behind: str) -> None:
+    for chunks in ([before + behind], list(before + behind)):
+        reader = toolglot.Reader(TOOLS)
+        reading = collect([*(event for chunk in chunks for event in reader.feed(chunk)), *reader.close()])
+        assert [(call.name, call.arguments) for call in reading.calls] == [("note", '{"text":"a"}')]
+        assert reading.text.strip() == behind
+
+
 def test_strings_of_gemma_may_hold_marks() -> None:
     text = '<|tool_call>call:note{text:<|"|>print("<|"|>"), such: <|"|> stays<|"|>,n:1}<tool_call|>'
     assert read_calls(text) == [("note", {"text": 'print("<|"|>"), such: <|"|> stays', "n": 1})]

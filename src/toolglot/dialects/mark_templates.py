@@ -132,6 +132,7 @@ def in_context(*around: tuple[str, str, str], otherwise: Node) -> Node:
 _IN_QUOTES = ("[\"']", r"[^\"'<>\n]", "[\"']")
 _PLAIN_KEY = chars(rf"[\w.\-$\\{_SCRIPTS}]", 1, 128)
 
+_CALL_WORD = "tool|call|func|action|Tool|Call|Func|TOOL|CALL|FUNC|ACTION"
 SLOTS: dict[str, Node] = {
     # names may be dotted, hyphenated, or carry markdown escapes; in quotes they may hold anything
     "name": in_context(_IN_QUOTES, otherwise=chars(f"[{_NAME_CHARACTERS}]", 1, 128)),
@@ -192,7 +193,7 @@ SLOTS: dict[str, Node] = {
     "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
     "gap": chars("[▁_ ]", 1, 1),
     "marker": Node(
-        r"[\w\- ]{0,20}(?:tool|call|func|action|Tool|Call|Func|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}+\Z"
+        rf"[\w\- ]{{0,20}}(?:{_CALL_WORD})[\w\-]{{0,16}}(?: (?:{_CALL_WORD})[\w\-]{{0,16}})? ?", r"[\w\- ]{0,80}+\Z"
     ),
     "own_role": either(*map(literal, ("assistant", "Assistant", "model"))),
     "slash": chars("/", 0, 1),

@@ -7,6 +7,7 @@ streamed, and members before the name are kept until then.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
@@ -40,13 +41,14 @@ from toolglot.dialects.codecs.object_members import OBJECT as JSON_OBJECT
 from toolglot.dialects.codecs.sample_templates import write_by_sample
 from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import Mark, Match
-from toolglot.dialects.scanner import Steps, at_once
+from toolglot.dialects.scanner import Source, Steps, at_once
 from toolglot.dialects.spec import CallSyntax, Position
 
 _ELEMENTS = ("{", '"', "'", "[", "(")
 _MAX_REJECTED = 16
 """Elements of a list that are reported as rejected calls; the list ends before the next one."""
 _PUNCTUATION = ("}", ",")
+_ONE_WORD = re.compile(r"\S*+\s*")
 _NAME_QUOTES = ('"', "'", "“")
 _NO_ARGUMENTS = ("", "null", "None", '""', "''")
 _ARGUMENT_HEADS = ("{", *_NAME_QUOTES)
@@ -79,9 +81,19 @@ class _EnvelopeState(Struct, eq=False):
     """Whether it is an element of a list that may hold tool definitions."""
 
     @property
+    def is_filled(self) -> bool:
+        """Whether both the tool and its arguments are known."""
+        return self.call is not None and self.has_arguments
+
+    @property
     def is_fresh(self) -> bool:
         """Whether only the opening brace of the object was read."""
         return self.depth == 1 and not (self.call or self.has_arguments or self.kept or self.calls)
+
+
+def _ends_in_word(source: Source) -> bool:
+    """Whether no more than a word follows, if the text has ended."""
+    return _ONE_WORD.fullmatch(source.text, source.pos) is not None
 
 
 class JsonEnvelope(Struct, frozen=True):
@@ -195,7 +207,7 @@ class JsonEnvelope(Struct, frozen=True):
             if key is not None:
                 return key
             if state.call is not None or not (yield from self._merged_name(block, state, here)):
-                return (yield from self._broken(block, state, head))
+                return (yield from self._broken(block, state, head, here))
 
     def _is_over(self, block: CallBlock, head: str) -> Steps[bool]:
         """Whether the text, or the mark around the call, ends before the object does."""
@@ -388,9 +400,13 @@ class JsonEnvelope(Struct, frozen=True):
         beside_calls = state.calls and not block.alone and key not in RESULT_KEYS
         if not (block.marked or key in LEADING_KEYS or beside_calls or self._may_be_next_to_name(state, key)):
             return False
-        text = yield from collect_value(block.source, ",}", block.closing)
+        source = block.source
+        here = source.begin_lookahead()
+        text = yield from collect_value(source, ",}", block.closing)
         if text is None:
-            return self._cut(state)
+            source.end_lookahead(here)
+            return self._end_in_member(block, state)
+        source.end_lookahead(source.here)
         state.kept[key] = try_value(text)
         if key in EXPLANATION_KEYS and state.call is not None and not state.has_arguments:
             state.explanations.add(key)
@@ -410,6 +426,14 @@ class JsonEnvelope(Struct, frozen=True):
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
+    def _end_in_member(self, block: CallBlock, state: _EnvelopeState) -> bool:
+        """End an object whose member after the arguments does not end; if it holds several words, they are text."""
+        source = block.source
+        if state.is_filled and not (source.truncated or _ends_in_word(source)):
+            return True
+        source.pos = len(source.text)
+        return self._cut(state)
+
     def _cut(self, state: _EnvelopeState) -> bool:
         if state.call is not None and not state.has_arguments:
             state.call.truncate()
@@ -428,9 +452,14 @@ class JsonEnvelope(Struct, frozen=True):
         call.repair("missing_bracket")
         return self._finish(block, state)
 
-    def _broken(self, block: CallBlock, state: _EnvelopeState, head: str) -> Steps[bool]:
+    def _broken(self, block: CallBlock, state: _EnvelopeState, head: str, here: int) -> Steps[bool]:
+        """End an object that goes on with no key; what begins ``here`` follows the call if that has its arguments."""
         call = state.call
-        if (yield from is_cut_in_key(block.source)):
+        cut = yield from is_cut_in_key(block.source)
+        if state.is_filled:
+            block.source.rewind(here)
+            cut = cut and _ends_in_word(block.source)
+        if cut:
             block.source.pos = len(block.source.text)
             return self._end_early(block, state, "")
         if call is None or (not call.live and not block.marked):

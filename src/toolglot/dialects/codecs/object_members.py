@@ -496,7 +496,7 @@ class ObjectMembers:
             return True
         for name in parsed.repairs:
             call.repair(name)
-        if len(self.literals.quotes[0]) > 1 and "unescaped_quote" in parsed.repairs:
+        if self.literals.quotes[0][0] not in QUOTES and "unescaped_quote" in parsed.repairs:
             call.add_defect(Reason.MALFORMED, where, "a mark of strings in a value", "the mark that closes the value")
         call.add(key, coerce_value(parsed.value, shape, where))
         return True
