@@ -19,7 +19,9 @@ from toolglot.core.conversation import Conversation
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.response_pipeline import reply
-from toolglot.gateway.response_streams import open_stream
+from toolglot.gateway.response_streams import TranslatedStream, open_stream
+from toolglot.wires import vendor_fields
+from toolglot.wires.json_fields import parse_object
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.vendor_fields import level, restore_fields
 
@@ -107,9 +109,9 @@ def test_other_wires_never_see_them(client: str) -> None:
     assert added and MARK.encode() not in reply(exchange, json.dumps(payload).encode())
 
 
-def chat(stream: bool) -> Exchange:
+def chat(stream: bool, **more: Any) -> Exchange:
     asked = {"model": "m", "messages": [QUESTION], "tools": [TOOL], "stream": stream}
-    return Line("openai_chat", "openai_chat", mode="text").open(json.dumps(asked).encode(), stream)
+    return Line("openai_chat", "openai_chat", mode="text", **more).open(json.dumps(asked).encode(), stream)
 
 
 def test_a_text_that_becomes_a_call_keeps_what_describes_the_answer() -> None:
@@ -193,6 +195,74 @@ def test_fields_inside_a_request_that_is_healed_pass_on() -> None:
     sent = json.loads(Line("openai_chat", "openai_chat").open(json.dumps(chat).encode(), False).upstream_body)
     assert sent["messages"][:2] == chat["messages"][:2] and sent["tools"] == chat["tools"]
     assert sent["messages"][2]["tool_call_id"] == "a"
+
+
+WORDS = ("a ", "b% ", "\u4e16\u754c ", "\u2028", '"q" ', "<", "{", "\n", '},"finish_reason":null,"logprobs":', "<tool_call>",
+         '{"name": "read", "arguments": {}}', "</tool_call>")  # fmt: skip
+VALUES: tuple[Any, ...] = (
+    None,
+    -0.5,
+    "\u4e16",
+    {"content": [{"token": '"a"', "logprob": -1e-5}]},
+    {"%s": {"delta": []}},
+    [{"content": "a "}],
+)
+
+
+def write_chunks(rng: Random) -> list[bytes]:
+    """Chunks with a text, and with fields of the vendor that change."""
+    words, inside = (
+        WORDS[: rng.choice([3, 7, len(WORDS)])],
+        rng.sample(["logprobs", "x%d", "content"], rng.randint(0, 2)),
+    )
+    after = rng.sample(["obfuscation", "p%", "service_tier"], rng.randint(0, 2))
+    ascii_only, separators, chunks = rng.random() < 0.5, rng.choice([(",", ":"), (", ", ": ")]), []
+    for at in range(rng.randint(5, 40)):
+        message = {"content": rng.choice(words)} if rng.random() < 0.95 else {"content": "c ", "y": at}
+        choice = {"index": 0, "delta": message, **{name: rng.choice(VALUES) for name in inside}, "finish_reason": None}
+        more = {name: [at, rng.choice(VALUES)] for name in after if rng.random() < 0.9}
+        chunk = {"id": "1", "system_fingerprint": "f", "choices": [choice], **more}
+        chunks.append(json.dumps(chunk, ensure_ascii=ascii_only, separators=separators).encode())
+    end = {"id": "1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    return [b"data: %b\n\n" % one for one in (*chunks, json.dumps(end).encode(), b"[DONE]")]
+
+
+def test_chunks_that_match_a_pattern_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    matched = 0
+    for seed in range(10 * TALKS):
+        written, arrived = write_chunks(Random(f"pattern {seed}")), []
+        for inferred in (range(0), vendor_fields.INFERRED):
+            monkeypatch.setattr(vendor_fields, "INFERRED", inferred)
+            opened = open_stream(chat(True, recovery_retries=1))
+            assert isinstance(opened, TranslatedStream) and opened.fields is not None
+            out = b"".join([opened.feed(chunk) for chunk in written[:-2]])
+            matched += opened.fields.pattern is not None
+            out += b"".join([opened.feed(chunk) for chunk in written[-2:]]) + opened.close()
+            arrived.append([event | {"id": "", "created": 0} for event in read_stream(out)])
+        assert arrived[0] == arrived[1], seed
+    assert matched > TALKS
+
+
+def test_chunks_with_changing_fields_are_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks: list[dict[str, Any]] = [
+        {"id": "1", "system_fingerprint": "f", "obfuscation": "x" * (at % 7),
+         "choices": [{"index": 0, "delta": {"content": f"w{at} "}, "logprobs": {"content": [{"token": f"w{at}"}]}}]}
+        for at in range(30)
+    ]  # fmt: skip
+    opened, parsed, out = open_stream(chat(True, recovery_retries=1)), list[bytes](), b""
+
+    def note(data: bytes) -> dict[str, Any] | None:
+        parsed.append(data)
+        return parse_object(data)
+
+    monkeypatch.setattr("toolglot.wires.vendor_fields.parse_object", note)
+    for chunk in chunks:
+        out += opened.feed(b"data: %b\n\n" % json.dumps(chunk).encode())
+    assert len(parsed) < 10
+    assert [event["obfuscation"] for event in read_stream(out)] == [chunk["obfuscation"] for chunk in chunks]
+    assert [event["choices"][0]["logprobs"] for event in read_stream(out)] == [
+        chunk["choices"][0]["logprobs"] for chunk in chunks
+    ]
 
 
 def ask_again(wire: str, asked: dict[str, Any]) -> Any:

@@ -11,7 +11,7 @@ even again, which is after nearly every read, both are forgotten.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -41,6 +41,7 @@ from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.outcomes import check_objects, make_explained_error
 from toolglot.gateway.passthrough import Passthrough, cut_after_end
 from toolglot.gateway.recovery.checked_delivery import CheckedDelivery
+from toolglot.gateway.recovery.fast_path import FastPath
 from toolglot.gateway.relay import RelayedStream
 from toolglot.gateway.response_pipeline import (
     keep_for_reference,
@@ -99,8 +100,8 @@ class TranslatedStream:
         self.fields: StreamFields | None = None
         if exchange.same_wire:
             lines = exchange.upstream_wire.stream_type == NDJSON
-            keep_constant = encoder.keep_constant if isinstance(encoder, HeadedEncoder) else None
-            self.fields = StreamFields(exchange.wire.known_fields, lines, keep_constant)
+            headed = encoder if isinstance(encoder, HeadedEncoder) else None
+            self.fields = StreamFields(exchange.wire.known_fields, lines, headed)
         self.restart()
 
     def restart(self) -> None:
@@ -115,6 +116,7 @@ class TranslatedStream:
         self.deliver_events = observe_upstream(exchange, delivery)
         self.steps = open_steps(exchange, streamed=True)
         self.undelivered, self.has_failed = Undelivered(), False
+        self.read_text: Callable[[bytes], str] | None = None
         self.passthrough: Passthrough | None = None
         native = exchange.route.tool_mode is NATIVE
         if native and exchange.may_pass_through and isinstance(delivery, Delivery | CheckedDelivery):
@@ -130,6 +132,7 @@ class TranslatedStream:
         self.delivery = open_delivery(exchange, streamed=True)
         self.deliver_events = observe_upstream(exchange, self.delivery)
         self.undelivered = Undelivered()
+        self.read_text = None
         self.direct = self.find_direct()
 
     def find_direct(self) -> CheckedDelivery | None:
@@ -146,9 +149,8 @@ class TranslatedStream:
         """Convert a chunk (hot path)."""
         if self.passthrough is not None:
             return self.feed_passing(self.passthrough, chunk)
-        decoder, direct = self.decoder, self.direct
+        decoder, direct, read_text = self.decoder, self.direct, self.read_text
         fast_path = None if direct is None else direct.fast_path
-        read_text = None if fast_path is None else decoder.read_text
         if fast_path is not None and read_text is not None and (text := read_text(chunk)):
             try:
                 delivered = fast_path(text)
@@ -163,9 +165,26 @@ class TranslatedStream:
                     undelivered.note_text(text, delivered)
             written = self.encoder.write(delivered)
         else:
-            written = self.encode(self.deliver_chunk(chunk))
+            written = self.convert(chunk, fast_path)
         self.over = decoder.over or self.delivery.over
         return written if written.isascii() else escape_line_breaks(written)
+
+    def convert(self, chunk: bytes, fast_path: FastPath | None) -> bytes:
+        """Convert a chunk with more than text; it may be fields that only its wire knows (hot path)."""
+        fields = self.fields
+        if fields is None or fast_path is None or self.decoder.over or not (text := fields.read_text(chunk)):
+            return self.encode(self.deliver_chunk(chunk))
+        taken: list[Event] = [TextDelta(text)]
+        try:
+            delivered = fast_path(text)
+        except Exception as error:
+            delivered = self.pass_unread(taken, error)
+        else:
+            self.undelivered.note(taken, delivered)
+        if len(delivered) == 1 and type(delivered[0]) is TextDelta:
+            return fields.add_values(self.encoder.write(delivered))
+        fields.read(chunk)
+        return self.encode(delivered)
 
     def feed_large(self, chunk: bytes) -> bytes:
         """Convert a large chunk, in a thread. Raises ToolglotError if it holds too much."""
@@ -203,7 +222,9 @@ class TranslatedStream:
         except Exception as error:
             return self.pass_unread(events, error)
         self.undelivered.note(events, delivered)
-        if self.decoder.read_text is not None:
+        fields = self.fields
+        self.read_text = self.decoder.read_text if fields is None or fields.is_plain else None
+        if self.read_text is not None or (fields is not None and fields.pattern is not None):
             direct.open_fast_path()
         return delivered
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from toolglot.core.conversation import Conversation, Image, Message, Sampling, Text, Tool, ToolResult
 from toolglot.core.errors import InternalError, RequestError, ToolglotError, UpstreamResponseError
 from toolglot.core.events import Event, Failed
+from toolglot.wires.chunk_pattern import ChunkPattern
 from toolglot.wires.id_references import ReferenceFields
 from toolglot.wires.vendor_fields import Level
 
@@ -174,6 +175,14 @@ class HeadedEncoder:
 
     def keep_constant(self, fields: Mapping[str, Any]) -> None:
         """Add these fields to all further events."""
+        raise NotImplementedError
+
+    def infer_pattern(self, chunk: bytes, payload: Mapping[str, Any], fields: Iterable[str]) -> ChunkPattern | None:
+        """The pattern of further chunks with a text and other values of these fields; None if the chunk has more."""
+        raise NotImplementedError
+
+    def add_values(self, written: bytes, values: tuple[bytes, ...]) -> bytes:
+        """Add the other values of the chunk that was read last by the pattern to the text that was written for it."""
         raise NotImplementedError
 
 

@@ -13,13 +13,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
 
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import dicts_in, parse_object
 from toolglot.wires.sse import BLANK, NO_FRAME, TRIES, EventStream, find_frame
+
+if TYPE_CHECKING:
+    from toolglot.wires.chunk_pattern import ChunkPattern
+    from toolglot.wires.protocol import HeadedEncoder
 
 Level: TypeAlias = Mapping[str, "Known"]
 """The fields of an object that an encoder writes."""
@@ -32,6 +36,8 @@ FUNCTIONS: Final = frozenset(("function", "input_schema", "functionDeclarations"
 DECLARED: Final = ("function", "custom", "namespace")
 """The fields, and the types, of tools that the client runs."""
 MESSAGES: Final = ("messages", "contents", "input")
+INFERRED: Final = range(3, 12)
+"""The chunks with unknown fields of which a pattern is inferred: in the first ones nothing is known to be constant."""
 PARTS: Final = ("delta", "content_block", "item", "part")
 """What an event of a stream is about; its type is part of the type of the event."""
 
@@ -74,13 +80,9 @@ def put_back(encoded: dict[str, Any], fields: Mapping[str, Any], known: Level) -
     for key, value in fields.items():
         inner, level = encoded.get(key), known.get(key)
         if isinstance(level, Mapping):
-            rest: object = value
             if isinstance(inner, str) and isinstance(value, _Listed):
                 inner = encoded[key] = [{"type": "text", "text": inner}]
-            if isinstance(value, _Listed):
-                rest = _put_back_listed(inner, value, level) if isinstance(inner, list) else value
-            elif isinstance(inner, dict):
-                rest = put_back(inner, value, level)
+            rest = _put_back_inside(inner, value, level)
             left |= {key: rest} if rest else {}
         elif callable(level):
             if isinstance(inner, str) and level(inner) == level(value):
@@ -90,6 +92,13 @@ def put_back(encoded: dict[str, Any], fields: Mapping[str, Any], known: Level) -
             if isinstance(level, str) and encoded.get(level) == value:
                 encoded[level] = None
     return left
+
+
+def _put_back_inside(encoded: object, fields: Any, level: Level) -> object:
+    """Add unknown fields to an object or to those of a list. Returns what is left of them."""
+    if isinstance(fields, _Listed):
+        return _put_back_listed(encoded, fields, level) if isinstance(encoded, list) else fields
+    return put_back(encoded, fields, level) if isinstance(encoded, dict) else fields
 
 
 def _put_back_listed(encoded: list[Any], listed: _Listed, level: Level) -> _Listed | None:
@@ -228,18 +237,22 @@ def _role_of(message: Mapping[str, Any]) -> object:
 
 class StreamFields:
     """The unknown fields of one stream. ``waiting`` are those that no event was written for, by type of event.
+    ``pattern``: the next chunks probably match it. ``is_plain``: the last event that was parsed has no such fields.
 
-    Parameters: ``keep_constant``, if set, adds fields to all further events; it gets those of the answer itself that
-    two events in a row have, because many chunks are not decoded.
+    Parameters: ``encoder``, if set, adds fields to all further events; it gets those of the answer itself that two
+    events in a row have, because many chunks are not decoded.
     """
 
-    def __init__(self, known: Level, lines: bool, keep_constant: Callable[[dict[str, Any]], None] | None) -> None:
+    def __init__(self, known: Level, lines: bool, encoder: HeadedEncoder | None) -> None:
         self.known = known
         self.waiting: dict[object, dict[str, Any]] = {}
         self._stream = EventStream()
         self._delimiter = b"\n" if lines else BLANK
         self._rest = b""
-        self._keep_constant = keep_constant
+        self._encoder = encoder
+        self.pattern: ChunkPattern | None = None
+        self.is_plain = True
+        self._chunks = 0
         self._frame, self._tries, self._plain = NO_FRAME, TRIES, b""
         self._last: dict[str, Any] = {}
         self._constant: dict[str, Any] = {}
@@ -249,6 +262,7 @@ class StreamFields:
         (before, after), partial = self._frame, self._rest or self._stream.waiting
         framed = chunk.startswith(before) and chunk.endswith(after) and not partial
         if framed and chunk.find(b'"', len(before), -len(after)) < 0:
+            self.is_plain = True
             return
         if self._delimiter == BLANK:
             events = self._stream.feed(chunk)
@@ -256,28 +270,50 @@ class StreamFields:
             *events, self._rest = (self._rest + chunk).split(self._delimiter)
         for event in events:
             payload = parse_object(event) if event[:1] == b"{" else None
-            if payload is not None and not self._note(payload) and len(events) == 1 and self._tries and not partial:
-                if self._plain:
-                    self._frame, self._tries = find_frame(self._plain, chunk), self._tries - 1
+            fields = {} if payload is None else self._note(payload)
+            if payload is None or len(events) > 1 or partial:
+                continue
+            if fields:
+                self._infer_pattern(chunk, payload, fields)
+            elif self._tries:
+                self._frame, self._tries = find_frame(self._plain, chunk), self._tries - bool(self._plain)
                 self._plain = chunk
 
-    def _note(self, payload: Mapping[str, Any]) -> bool:
-        """Note the unknown fields of an event; null means nothing in a stream. Returns whether there are any."""
+    def _infer_pattern(self, chunk: bytes, payload: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+        self._chunks += 1
+        if self._encoder is not None and self._chunks in INFERRED:
+            self.pattern = self._encoder.infer_pattern(chunk, payload, fields) or self.pattern
+
+    def read_text(self, chunk: bytes) -> str:
+        """The text of a chunk that matches the pattern; empty if it does not (hot path)."""
+        pattern = self.pattern
+        return "" if pattern is None or self.waiting or self._stream.waiting else pattern.read(chunk)
+
+    def add_values(self, written: bytes) -> bytes:
+        """Add the fields of the chunk that the pattern has read to what was written for its text (hot path)."""
+        encoder, pattern = self._encoder, self.pattern
+        return written if encoder is None or pattern is None else encoder.add_values(written, pattern.values)
+
+    def _note(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Note the unknown fields of an event, and return them; null means nothing in a stream."""
         fields = find_unknown(payload, self.known, with_null=False)
-        if self._keep_constant is not None:
-            answer = {name: value for name, value in fields.items() if name not in self.known}
-            constant = {
-                name: value for name, value in answer.items() if name in self._last and self._last[name] == value
-            }
-            self._last = answer
-            if constant != self._constant:
-                self._constant = constant
-                self._keep_constant(constant)
-            fields = {name: value for name, value in fields.items() if name not in constant}
+        if self._encoder is not None and (fields or self._last):
+            fields = self._keep_constant(self._encoder, fields)
+        self.is_plain = not fields
         if fields:
             kind = _type_of(payload)
             self.waiting[kind] = _combine(self.waiting.get(kind, {}), fields)
-        return bool(fields)
+        return fields
+
+    def _keep_constant(self, encoder: HeadedEncoder, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Hand over the fields of the answer itself that the event before had, too. Returns the others."""
+        answer = {name: value for name, value in fields.items() if name not in self.known}
+        constant = {name: value for name, value in answer.items() if name in self._last and self._last[name] == value}
+        self._last = answer
+        if constant != self._constant:
+            self._constant, self.pattern = constant, None
+            encoder.keep_constant(constant)
+        return {name: value for name, value in fields.items() if name not in constant}
 
     def write(self, written: bytes) -> bytes:
         """Return encoded events with the fields that wait for events of their types."""

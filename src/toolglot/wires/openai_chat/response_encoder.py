@@ -27,13 +27,15 @@ from toolglot.core.events import (
     Usage,
 )
 from toolglot.core.json_numbers import encode
+from toolglot.wires.chunk_pattern import ChunkPattern, Path, infer_pattern
+from toolglot.wires.json_fields import dicts_in
 from toolglot.wires.openai_chat.errors import encode_failure
 from toolglot.wires.openai_chat.finish_reasons import unify_finish
 from toolglot.wires.openai_chat.function_fields import FUNCTIONS
 from toolglot.wires.openai_chat.request_decoder import NAME, write_signature
 from toolglot.wires.protocol import ClientRequest, HeadedEncoder, ResponseIdentity
-from toolglot.wires.translation import CACHED, REASONED, find_count
-from toolglot.wires.vendor_fields import level
+from toolglot.wires.translation import CACHED, REASONED, find_count, table_at
+from toolglot.wires.vendor_fields import find_unknown, level
 
 OPEN = b'},"finish_reason":null}]}\n\n'
 """Suffix of a chunk without a finish reason."""
@@ -69,6 +71,7 @@ class StreamEncoder(HeadedEncoder):
             "model": identity.model,
         }
         self.keep_constant({})
+        self.closing = OPEN
         self.role = b'"role":"assistant",'
         self.wants_usage = request.wants_usage
         self.signature = ""
@@ -77,6 +80,21 @@ class StreamEncoder(HeadedEncoder):
         """Add these fields to all further chunks."""
         self.bare = head = b"data: " + encode({**self.head, **fields})[:-1] + b',"choices":['
         self.prefix = head + b'{"index":0,"delta":{'
+
+    def infer_pattern(self, chunk: bytes, payload: Mapping[str, Any], fields: Iterable[str]) -> ChunkPattern | None:
+        """The pattern of further chunks; see ``HeadedEncoder``."""
+        choice = _find_text(payload)
+        inside = sorted(find_unknown(choice, _CHOICE, with_null=False).keys() - _CHOICE.keys())
+        after = sorted(set(fields) - KNOWN_FIELDS.keys())
+        paths: list[Path] = [("choices", 0, "delta", "content"), *(("choices", 0, name) for name in inside)]
+        pattern = infer_pattern(chunk, [*paths, *((name,) for name in after)]) if choice else None
+        if pattern is not None:
+            self.closing = b'},"finish_reason":null' + _write_names(inside) + b"}]" + _write_names(after) + b"}\n\n"
+        return pattern
+
+    def add_values(self, written: bytes, values: tuple[bytes, ...]) -> bytes:
+        """Add the values of fields after the text of a chunk."""
+        return written[: -len(OPEN)] + self.closing % values
 
     def write(self, events: Sequence[Event]) -> bytes:
         """Encode the events as joined chunks."""
@@ -129,6 +147,23 @@ class StreamEncoder(HeadedEncoder):
 
     def fail(self, event: Failed) -> bytes:
         return b"data: " + encode_failure(event.kind, event.message) + b"\n\n"
+
+
+def _find_text(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The choice of a chunk that has nothing that its wire knows but text; empty if it has more."""
+    choices = dicts_in(payload.get("choices"))
+    alone = len(choices) == 1 and not (payload.get("usage") or payload.get("error"))
+    return choices[0] if alone and _is_only_text(choices[0]) else {}
+
+
+def _is_only_text(choice: Mapping[str, Any]) -> bool:
+    delta = table_at(choice, "delta")
+    fields = set(filter(choice.get, ("index", "finish_reason", "message"))), set(filter(delta.get, delta)) - {"role"}
+    return fields == (set(), {"content"}) and not find_unknown(delta, _MESSAGE, with_null=False)
+
+
+def _write_names(names: Iterable[str]) -> bytes:
+    return b"".join([b"," + encode(name).replace(b"%", b"%%") + b":%b" for name in names])
 
 
 STEPS: dict[type, Callable[[StreamEncoder, Any], bytes]] = {
