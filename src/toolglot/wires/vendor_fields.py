@@ -35,9 +35,13 @@ CALLS: Final = frozenset(("function", "function_call", "custom_tool_call", "tool
 FUNCTIONS: Final = frozenset(("function", "input_schema", "functionDeclarations", "function_declarations"))
 DECLARED: Final = ("function", "custom", "namespace")
 """The fields, and the types, of tools that the client runs."""
+SCHEMAS: Final = frozenset(("input_schema", "parameters", "parametersJsonSchema"))
+"""The fields of the parameters of a tool on offer."""
 MESSAGES: Final = ("messages", "contents", "input")
 INFERRED: Final = range(3, 12)
 """The chunks with unknown fields of which a pattern is inferred: in the first ones nothing is known to be constant."""
+ROLES: Final = {"developer": "system", "function": "user"}
+"""Roles that encoders write in another way."""
 PARTS: Final = ("delta", "content_block", "item", "part")
 """What an event of a stream is about; its type is part of the type of the event."""
 
@@ -81,7 +85,7 @@ def put_back(encoded: dict[str, Any], fields: Mapping[str, Any], known: Level) -
         inner, level = encoded.get(key), known.get(key)
         if isinstance(level, Mapping):
             if isinstance(inner, str) and isinstance(value, _Listed):
-                inner = encoded[key] = [{"type": "text", "text": inner}]
+                inner = encoded[key] = [{"type": value.entries[0][0].get("type", "text"), "text": inner}]
             rest = _put_back_inside(inner, value, level)
             left |= {key: rest} if rest else {}
         elif callable(level):
@@ -134,7 +138,7 @@ class _Matcher:
         kind, name = _kind_of(given), _name_of(given)
         exact = self.named.get((kind, name)) if name is not None else None
         queue = self.queues.get(kind)
-        if exact is not None or not queue or (name is not None and kind[0] in CALLS):
+        if exact is not None or not queue or (name is not None and (kind[0] in CALLS or SCHEMAS & given.keys())):
             return exact
         one, text = queue[0], given.get("text")
         if isinstance(text, str) and isinstance(whole := one.get("text"), str):
@@ -175,7 +179,7 @@ def _name_of_tool(entry: Mapping[str, Any]) -> object:
     """The name of a tool on offer; calls of one tool may be several."""
     function = entry.get("function")
     tool = function if isinstance(function, dict) and "arguments" not in function else entry
-    return tool.get("name") if tool is function or "input_schema" in tool else None
+    return tool.get("name") if tool is function or SCHEMAS & tool.keys() else None
 
 
 def restore_fields(encoded: bytes, body: bytes, known: Level) -> bytes:
@@ -232,7 +236,7 @@ def _align(
 
 def _role_of(message: Mapping[str, Any]) -> object:
     role = message.get("role")
-    return message.get("type", "message"), "system" if role == "developer" else role
+    return message.get("type", "message"), ROLES.get(role, role) if isinstance(role, str) else None
 
 
 class StreamFields:

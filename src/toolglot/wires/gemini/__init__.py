@@ -15,7 +15,7 @@ from toolglot.wires.gemini.field_names import FORMAT_PATHS, NAME
 from toolglot.wires.gemini.request_decoder import STREAMING, decode_request
 from toolglot.wires.gemini.request_encoder import CARRIES, adapt_request, encode_request, enforces_format
 from toolglot.wires.gemini.response_decoder import StreamDecoder, decode_response
-from toolglot.wires.gemini.response_encoder import KNOWN_FIELDS, StreamEncoder, encode_response
+from toolglot.wires.gemini.response_encoder import KNOWN_FIELDS, KNOWN_REQUEST, StreamEncoder, encode_response
 from toolglot.wires.id_references import ReferenceFields
 from toolglot.wires.protocol import StreamPatterns, Wire
 
@@ -58,6 +58,7 @@ WIRE = Wire(
     enforces_format=enforces_format,
     references=ReferenceFields(free=("response",)),
     known_fields=KNOWN_FIELDS,
+    known_request=KNOWN_REQUEST,
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

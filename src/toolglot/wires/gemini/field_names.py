@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from toolglot.wires.translation import unwrap_signature, wrap_signature
+from toolglot.wires.vendor_fields import Known, Level
 
 NAME = "gemini"
 THINKING, EFFORT, BUDGET = "thinkingConfig", "thinkingLevel", "thinkingBudget"
@@ -26,6 +27,7 @@ NO_SIGNATURE = b64encode(b"skip_thought_signature_validator").decode()
 
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _JOINT = re.compile(r"_([a-z])")
+_CAPITAL = re.compile(r"[A-Z]")
 
 
 @lru_cache(maxsize=256)
@@ -52,6 +54,15 @@ def pick_table(holder: Mapping[str, Any], key: str) -> dict[str, Any]:
 def unify(holder: Mapping[str, Any]) -> dict[str, Any]:
     """Convert all field names to camel case."""
     return {_JOINT.sub(lambda found: found[1].upper(), key): value for key, value in holder.items()}
+
+
+def add_aliases(known: Level) -> dict[str, Known]:
+    """Add the names in snake case, which clients may use, to fields that are known."""
+    inner: dict[str, Known] = {
+        name: add_aliases(one) if isinstance(one, Mapping) else one for name, one in known.items()
+    }
+    aliases: dict[str, Known] = {_CAPITAL.sub(lambda found: "_" + found[0].lower(), name): None for name in known}
+    return aliases | inner
 
 
 # -- signatures --------------------------------------------------------------------------------------------------------

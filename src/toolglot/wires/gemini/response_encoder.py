@@ -29,7 +29,7 @@ from toolglot.core.events import (
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.gemini.errors import encode_failure
-from toolglot.wires.gemini.field_names import NAME, write_signature
+from toolglot.wires.gemini.field_names import NAME, add_aliases, write_signature
 from toolglot.wires.gemini.response_decoder import FINISHES as READ_FINISHES
 from toolglot.wires.json_fields import find_fault, read_arguments
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
@@ -41,6 +41,21 @@ FINISHES = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 NOTHING = {"text": ""}
 _CALL = level("id", "name", "args", "partialArgs", "willContinue")
 _PART = level("text", "thought", "thoughtSignature", functionCall=_CALL)
+_GIVEN = {
+    **_PART,
+    "functionResponse": level("id", "name", "response", "parts"),
+    "inlineData": level("mimeType", "data"),
+    "fileData": level("mimeType", "fileUri"),
+}
+KNOWN_REQUEST = add_aliases(
+    level(
+        systemInstruction=level("role", parts=_GIVEN),
+        contents=level("role", parts=_GIVEN),
+        tools=level(functionDeclarations=level("name", "description", "parameters", "parametersJsonSchema")),
+        toolConfig=level(functionCallingConfig=level("mode", "allowedFunctionNames")),
+    )
+)
+"""The fields of contents and tools that the encoder of requests writes."""
 _CANDIDATE = level(
     "index",
     content=level("role", parts=_PART),

@@ -15,7 +15,7 @@ from toolglot.wires.ollama.request_encoder import (
     enforces_format,
 )
 from toolglot.wires.ollama.response_decoder import StreamDecoder, decode_response
-from toolglot.wires.ollama.response_encoder import KNOWN_FIELDS, StreamEncoder, encode_response
+from toolglot.wires.ollama.response_encoder import KNOWN_FIELDS, KNOWN_REQUEST, StreamEncoder, encode_response
 from toolglot.wires.protocol import SUCCESS_REASONS, ExtraEndpoint, StreamPatterns, Wire
 
 _CONTENT = re.compile(rb'"content"\s*:\s*"[^"]|"tool_calls"\s*:\s*\[')
@@ -54,6 +54,7 @@ WIRE = Wire(
     format_fields=(FORMAT,),
     enforces_format=enforces_format,
     known_fields=KNOWN_FIELDS,
+    known_request=KNOWN_REQUEST,
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

@@ -28,6 +28,11 @@ from toolglot.wires.whole_calls import CompleteCall, WholeCalls
 
 _CALL = level("id", function=level("index", "name", "arguments"))
 _MESSAGE = level("role", "content", "thinking", tool_calls=_CALL)
+KNOWN_REQUEST = level(
+    tools=level("type", function=level("name", "description", "parameters")),
+    messages={**_MESSAGE, **level("images", "tool_name", "tool_call_id")},
+)
+"""The fields of messages and tools that the encoder of requests writes."""
 KNOWN_FIELDS = level(
     *("model", "created_at", "done", "prompt_eval_count", "eval_count", "error"),
     message=_MESSAGE,

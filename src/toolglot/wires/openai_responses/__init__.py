@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolglot.wires.openai_responses.errors import decode_error, encode_error
-from toolglot.wires.openai_responses.output_items import KNOWN_FIELDS
+from toolglot.wires.openai_responses.output_items import KNOWN_FIELDS, KNOWN_REQUEST
 from toolglot.wires.openai_responses.previous_responses import REFERENCES, expand_request
 from toolglot.wires.openai_responses.request_decoder import FORMAT, NAME, decode_request
 from toolglot.wires.openai_responses.request_encoder import CARRIES, adapt_request, encode_request
@@ -40,6 +40,7 @@ WIRE = Wire(
     carries=CARRIES,
     format_fields=(".".join(FORMAT),),
     known_fields=KNOWN_FIELDS,
+    known_request=KNOWN_REQUEST,
     decode_request=decode_request,
     encode_request=encode_request,
     adapt_request=adapt_request,

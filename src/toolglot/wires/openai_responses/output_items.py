@@ -64,6 +64,15 @@ _STEP = level(
     *("arguments", "input", "name", "code", "message", "param"),
     **{"response": _RESPONSE, "item": _ITEM, "part": _PART},
 )
+_GIVEN = level("type", "text", "image_url", "detail")
+KNOWN_REQUEST = level(
+    tools=level("type", "name", "description", "parameters"),
+    input=level(
+        *("type", "role", "call_id", "name", "namespace", "arguments", "input", "output", "encrypted_content"),
+        **{"summary": _PART, "content": _GIVEN},
+    ),
+)
+"""The fields of items and tools that the encoder of requests writes."""
 KNOWN_FIELDS = _RESPONSE | _STEP
 """The fields of an answer that this wire's encoder writes; see ``vendor_fields``. Others may echo the request as the
 upstream got it, which is not the client's."""
