@@ -153,6 +153,16 @@ def test_words_of_the_vendor_are_kept_where_they_mean_the_same() -> None:
     assert (got["stop_reason"], got["stop_sequence"]) == ("stop_sequence", "x")
 
 
+def test_settings_of_text_are_kept_in_whole_answers() -> None:
+    """The encoder writes ``text`` in events only."""
+    text = {"format": {"type": "text"}, "verbosity": "low"}
+    asked = {"model": "m", "input": "hi", "tools": [{"type": "function", "name": "read", "parameters": {}}]}
+    answer = {"id": "resp_1", "object": "response", "status": "completed", "model": "m", "text": text, "output": [
+        {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]}]}  # fmt: skip
+    exchange = Line("openai_responses", "openai_responses").open(json.dumps(asked).encode(), False)
+    assert json.loads(reply(exchange, json.dumps(answer).encode()))["text"] == text
+
+
 def test_blocks_keep_their_borders_and_citations() -> None:
     cited = [{"type": "text", "text": text, "citations": [{"cited_text": text}]} for text in ("One.", "Two.")]
     search = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "x"}}

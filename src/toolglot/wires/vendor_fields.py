@@ -83,7 +83,7 @@ def put_back(encoded: dict[str, Any], fields: Mapping[str, Any], known: Level) -
     left: dict[str, Any] = {}
     for key, value in fields.items():
         inner, level = encoded.get(key), known.get(key)
-        if isinstance(level, Mapping):
+        if level and isinstance(level, Mapping):
             if isinstance(inner, str) and isinstance(value, _Listed):
                 inner = encoded[key] = [{"type": value.entries[0][0].get("type", "text"), "text": inner}]
             rest = _put_back_inside(inner, value, level)

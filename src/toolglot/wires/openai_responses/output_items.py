@@ -60,9 +60,9 @@ _RESPONSE = level(
     usage=_USAGE,
 )
 _STEP = level(
-    *("type", "sequence_number", "item_id", "output_index", "content_index", "summary_index", "delta", "text"),
+    *("type", "sequence_number", "item_id", "output_index", "content_index", "summary_index", "delta"),
     *("arguments", "input", "name", "code", "message", "param"),
-    **{"response": _RESPONSE, "item": _ITEM, "part": _PART},
+    **{"response": _RESPONSE, "item": _ITEM, "part": _PART, "text": {}},  # an object in answers, a string in events
 )
 _GIVEN = level("type", "text", "image_url", "detail")
 KNOWN_REQUEST = level(
