@@ -51,6 +51,11 @@ MISSES = {
     "an element whose name has several words": "<execute_command>\n<command>ls</command>\n</execute_command>",
     "JSON of a tool that is not offered": '{"name": "shell", "arguments": {"command": "ls"}}',
     "a list of such calls": '[{"name": "shell", "arguments": {"command": "ls"}}, {"name": "cat", "arguments": {}}]',
+    "a whole call in JSON after an introduction": 'Usage:\n\n{"name": "read_file", "arguments": {"path": "a"}}',
+    "a whole call in a fence": 'The corrected file looks like this:\n\n```json\n{"name": "read_file", "arguments": {"path": "a"}}\n```',
+    "a whole list of Python calls": 'Usage:\n\n[read_file(path="a")]',
+    "a whole element": "The corrected file looks like this:\n\n<read_file>\n<path>a</path>\n</read_file>\n",
+    "a whole call in a fence of code": 'Usage:\n\n```tool_code\nread_file(path="a")\n```',
     "the same in a fence": 'Now:\n\n```json\n{\n  "name": "shell",\n  "arguments": {"command": "ls"}\n}\n```',
 }
 NONE = {
@@ -69,6 +74,7 @@ NONE = {
     "a fence": "```\n<read_file><pth>a</pth></read_file>\n```",
     "an example": "For example:\n<read_file><pth>a</pth></read_file>",
     "an example in JSON": 'For example:\n{"name": "read_file", "arguments": {"pth": "a"}}',
+    "a whole example in the middle": "Usage:\n\n<read_file>\n<path>a</path>\n</read_file>\n\nThat is all (really).",
     "a definition": '```json\n{"name": "read_file", "description": "reads", "parameters": {"type": "object"}}\n```',
     "a link": "[read_file(path)](docs/read.md) reads a file.",
     "other JSON": '{"answer": {"a": [1]}}',

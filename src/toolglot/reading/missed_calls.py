@@ -3,7 +3,8 @@
 Strategy. Marks that have lost a character, entities in place of marks and envelopes of the model's own open no block of
 calls. Such text is a near miss if it stands alone at the end: the answer ends like a call, the name of a tool stands
 where a call has it, on a line that begins with a mark, and behind it is a parameter of this tool with the sign before
-its value. Definitions of tools, text in code fences other than JSON, and what an example phrase introduces are none.
+its value. Definitions of tools, text in code fences other than JSON, and what an example phrase introduces are none,
+unless that is a call which would be read without the phrase.
 Most answers end with a word and are dismissed by their last characters.
 """
 
@@ -34,6 +35,8 @@ _MAX_HEADER = 400
 _MAX_LINES = 8
 
 _ENDS_CALL = re.compile(r"(?:[}\]]|[</|｜}\]][\w:|｜▁ ]{0,40}>|&gt;)(?:\s*```)*\s*\Z")
+_ENDS_EXAMPLE = re.compile(r"[}\])>`]\s*\Z")
+_INTRODUCTION = re.compile(r"[:：][*_]{0,3}[ \t]*\n\s*")
 _CALL_LINE = re.compile(
     r"[ \t]{0,3}(?:[<{\[]|[|｜]\w|/?[\w:.-]{1,60}[>{\[]|(?:function|parameter|tool|to)=|(?:invoke|parameter)\s+name=)"
 )
@@ -89,6 +92,15 @@ def find_missed_call(text: str, tools: CompiledTools, dialect: str) -> NearMiss 
             wrong = () if tools.find(written) is tool else (tools.describe_unknown(written),)
             return NearMiss(dialect, tool.name, wrong, plain[plain.rfind("\n", 0, start) + 1 :])
     return _find_unknown(text, tools)
+
+
+def find_examples(text: str) -> list[str]:
+    """What follows the lines of a text that introduce an example, if it may end with a call."""
+    if _ENDS_EXAMPLE.search(text[-120:]) is None:
+        return []
+    text = text[-MAX_TEXT:]
+    ends = [found.end() for found in _INTRODUCTION.finditer(text)][-_MAX_MISSPELT:]
+    return [text[end:] for end in ends if announces_example(text[:end]) and not is_shown(text[:end])]
 
 
 def _find_unknown(text: str, tools: CompiledTools) -> NearMiss | None:

@@ -34,7 +34,7 @@ from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations
 from toolglot.core.schema.toolset import CompiledTools, compile_declared
 from toolglot.dialects.partial_call import AnswerState
 from toolglot.reading.dialect_index import DialectIndex
-from toolglot.reading.missed_calls import find_missed_call
+from toolglot.reading.missed_calls import find_examples, find_missed_call
 from toolglot.reading.plugins import known_dialects, list_call_marks
 from toolglot.reading.state_machine import StateMachine
 
@@ -199,7 +199,18 @@ class Reader:
         answer = self._answer
         if answer.delivered or answer.near_misses or self._machine.thinking or not self._tools.names:
             return None
-        return find_missed_call(self._machine.shown.join(), self._tools, self._machine.blocks.hint)
+        text = self._machine.shown.join()
+        return find_missed_call(text, self._tools, self._machine.blocks.hint) or self._find_example(text)
+
+    def _find_example(self, text: str) -> NearMiss | None:
+        """Find the whole call that ends a text, after a phrase that introduces an example."""
+        for example in find_examples(text):
+            reader = Reader.prepared(self._tools, "auto", self._machine.blocks.options, str)
+            reading = collect(reader.feed_last(example))
+            if reading.calls and not reading.text.strip():
+                call = reading.calls[-1]
+                return NearMiss(call.dialect, call.name, (), example)
+        return None
 
     def emit_all_as_text(self, source: str) -> list[Event]:
         """Return as text all that was not emitted as text or reasoning so far, calls included.
