@@ -118,7 +118,7 @@ def _plain(quote: str, unescape: Callable[[str], str] | None, path: bool) -> _Pl
 
 
 _TAIL = 80
-_NEXT_MEMBER = re.compile(r"""(?<!>),\s*["']?([\w.\- ]+?)["']?\s*:\s*(?:[\[{][^<>]*)?\Z""")
+_NEXT_MEMBER = re.compile(r"""(?<!>),\s*+["']?([\w.\-][\w.\- ]{0,63}+)["']?\s{0,3}:\s{0,3}(?:[\[{][^<>]{0,80}+)?\Z""")
 """The key of a member, at the end of a string that lost its closing mark."""
 
 
@@ -151,7 +151,7 @@ class EnclosingMarks(Struct, eq=False):
     def keep(self, piece: str) -> None:
         """Keep a mark, or one character, and note whether the mark opens the value of the next member."""
         found = _NEXT_MEMBER.search(self.tail) if len(piece) > 1 and not self.quoted else None
-        self.is_damaged |= found is not None and self.declares(found[1])
+        self.is_damaged |= found is not None and self.declares(found[1].rstrip())
         self.see(piece)
 
     def watch(self, take: PassThrough | None) -> PassThrough | None:
