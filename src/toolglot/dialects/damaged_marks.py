@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable
 
 _SLOTS = {
@@ -19,6 +20,26 @@ QUOTES = ("'", '"')
 
 MAX_DAMAGED = 80
 """The length of text that is compared with a mark."""
+
+
+class RecentText:
+    """The end of a text that arrives in pieces, none of them empty. A piece costs no more than a call of ``add``."""
+
+    __slots__ = ("_pieces", "add")
+
+    def __init__(self) -> None:
+        self._pieces: deque[str] = deque(maxlen=MAX_DAMAGED)
+        self.add = self._pieces.append
+
+    @property
+    def text(self) -> str:
+        """Its last characters."""
+        text = ""
+        for piece in reversed(self._pieces):
+            text = piece[-MAX_DAMAGED:] + text
+            if len(text) >= MAX_DAMAGED:
+                break
+        return text[-MAX_DAMAGED:]
 
 
 def spell_closer(template: str, opener: str, key: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toolglot.core.events import CallArguments, Event, Reason
 from toolglot.core.lenient_json import escape
@@ -29,7 +29,7 @@ from toolglot.dialects.codecs.parameter_marks import (
     value_marks,
 )
 from toolglot.dialects.codecs.whitespace import Trim, Trimmer, open_trimmer
-from toolglot.dialects.damaged_marks import MAX_DAMAGED, ends_damaged, find_similar, is_similar, is_spelled
+from toolglot.dialects.damaged_marks import MAX_DAMAGED, RecentText, ends_damaged, find_similar, is_similar, is_spelled
 from toolglot.dialects.patterns import MORE, Mark, Match
 from toolglot.dialects.scanner import PassThrough, Source, Steps
 
@@ -112,8 +112,7 @@ class RawValue(Struct, eq=False):
     ends_in_layout: bool = False
     """Whether the closing mark is missing and the value ends with whitespace that may be layout."""
     line_start: bool = True
-    tail: str = ""
-    """The end of the value so far."""
+    recent: RecentText = field(default_factory=RecentText)
     margin: str = ""
     """The whitespace before the current position, if nothing else is on its line."""
 
@@ -149,13 +148,13 @@ class RawValue(Struct, eq=False):
 
     def make_run(self, index: int) -> PassThrough:
         not_plain, stop, trimmer = self.marks.not_plain.search, self.marks.stops.search, self.trimmer
-        refuses = self.reader.block.source.refuses_examples
+        refuses, note = self.reader.block.source.refuses_examples, self.recent.add
 
         def take(piece: str) -> list[Event] | None:
             if refuses and LOOKS_MADE_UP(piece) is not None:
                 return None
             if not_plain(piece) is None and trimmer.idle:
-                self.note(piece)
+                note(piece)
                 if self.line_start:
                     self.line_start = not piece.strip(" \t")
                     self.margin += piece if self.line_start else ""
@@ -168,15 +167,17 @@ class RawValue(Struct, eq=False):
 
         return take
 
-    def note(self, piece: str) -> None:
-        """Note the end of the value."""
-        self.tail = piece if len(piece) >= MAX_DAMAGED else self.tail[-MAX_DAMAGED:] + piece
+    @property
+    def tail(self) -> str:
+        """The end of the value so far."""
+        return self.recent.text
 
     def trim(self, piece: str) -> str:
         """The part of a chunk that may be emitted; updates the state that decides on marks after it."""
         if "<" in piece:
             self.clean = False
-        self.note(piece)
+        if piece:
+            self.recent.add(piece)
         blanks_apart = piece.rstrip(" \t")
         if blanks_apart:
             self.blank = self.blank and blanks_apart.isspace()

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toolglot.core.events import CallArguments, Event
 from toolglot.core.lenient_json import ESCAPED_CHARACTERS, Literals, escape
 from toolglot.core.made_up_values import LOOKS_MADE_UP
+from toolglot.dialects.damaged_marks import RecentText
 from toolglot.dialects.patterns import Mark, MarkChoice
 from toolglot.dialects.scanner import PassThrough, Source, Steps
 
@@ -72,11 +73,16 @@ class _Plain(Struct, frozen=True):
     text: re.Pattern[str]
     encode: Callable[[str], str]
 
-    def renew(self, run: PassThrough | None, source: Source, out: Receiver) -> PassThrough | None:
+    def renew(
+        self, run: PassThrough | None, source: Source, out: Receiver, outer: EnclosingMarks | None
+    ) -> PassThrough | None:
         """The shortcut for the next chunk; it changes only where arguments may have to be held back."""
-        return self.run(source, out.passthrough_index) if run is None or source.refuses_examples else run
+        if run is not None and not source.refuses_examples:
+            return run
+        return self.run(source, out.passthrough_index, None if outer is None else outer.recent.add)
 
-    def run(self, source: Source, index: int | None) -> PassThrough | None:
+    def run(self, source: Source, index: int | None, note: Callable[[str], None] | None) -> PassThrough | None:
+        """The shortcut; ``note`` is called with each piece that it takes."""
         if index is None:
             return None
         stop, fit, encode, refuses = self.stops.search, self.text.match, self.encode, source.refuses_examples
@@ -85,6 +91,8 @@ class _Plain(Struct, frozen=True):
             if refuses and LOOKS_MADE_UP(piece) is not None:
                 return None
             if stop(piece) is None:
+                if note is not None:
+                    note(piece)
                 return [CallArguments(index, piece)]
             found = fit(piece)
             size = 0 if found is None else found.end()
@@ -92,6 +100,8 @@ class _Plain(Struct, frozen=True):
                 source.left, source.run = "\\", partial(_take_behind, source, source.run)
             elif size < len(piece):
                 return None
+            if note is not None:
+                note(piece)
             return [CallArguments(index, encode(piece[:size]))] if size else []
 
         return take
@@ -117,7 +127,6 @@ def _plain(quote: str, unescape: Callable[[str], str] | None, path: bool) -> _Pl
     return _Plain(re.compile(f"[{stops}]"), re.compile(f"{same}*+"), str)
 
 
-_TAIL = 80
 _NEXT_MEMBER = re.compile(r"""(?<!>),\s*+["']?([\w.\-][\w.\- ]{0,63}+)["']?\s{0,3}:\s{0,3}(?:[\[{][^<>]{0,80}+)?\Z""")
 """The key of a member, at the end of a string that lost its closing mark."""
 
@@ -140,30 +149,16 @@ class EnclosingMarks(Struct, eq=False):
     header: Mark | None = None
     declares: Callable[[str], bool] = bool
     quoted: int = 0
-    tail: str = ""
+    recent: RecentText = field(default_factory=RecentText)
     """The end of the string so far."""
     is_damaged: bool = False
     """Whether the string lost its closing mark before the next member or the closing bracket."""
 
-    def see(self, piece: str) -> None:
-        self.tail = (self.tail + piece[-_TAIL:])[-_TAIL:]
-
     def keep(self, piece: str) -> None:
         """Keep a mark, or one character, and note whether the mark opens the value of the next member."""
-        found = _NEXT_MEMBER.search(self.tail) if len(piece) > 1 and not self.quoted else None
+        found = _NEXT_MEMBER.search(self.recent.text) if len(piece) > 1 and not self.quoted else None
         self.is_damaged |= found is not None and self.declares(found[1].rstrip())
-        self.see(piece)
-
-    def watch(self, take: PassThrough | None) -> PassThrough | None:
-        """The same shortcut, which also notes what it takes."""
-
-        def see_and_take(piece: str) -> list[Event] | None:
-            events = take(piece) if take is not None else None
-            if events is not None:
-                self.see(piece)
-            return events
-
-        return take and see_and_take
+        self.recent.add(piece)
 
     def look(self, source: Source) -> Steps[None]:
         """Count a quoted call that begins or ends here."""
@@ -191,12 +186,11 @@ def read_string(
             out.write(plain.encode(piece))
             source.pos += len(piece)
             if outer is not None:
-                outer.see(piece)
+                outer.recent.add(piece)
         if source.pos == len(source.text):
             if source.final:
                 return False
-            run = plain.renew(run, source, out)
-            source.run = run if outer is None else outer.watch(run)
+            source.run = run = plain.renew(run, source, out, outer)
             yield
             source.run = None
             continue
@@ -257,7 +251,7 @@ def _at_mark(
     if here != quote and outer is not None:
         if (yield from _is_over(source, outer.closing)):
             out.repair("missing_quote")
-            outer.is_damaged |= outer.tail.rstrip()[-1:] == "}"
+            outer.is_damaged |= outer.recent.text.rstrip()[-1:] == "}"
             return True
         yield from outer.look(source)
     kept = quote if here == quote else here[0]
