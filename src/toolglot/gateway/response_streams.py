@@ -61,9 +61,8 @@ LOG = logging.getLogger("toolglot.gateway")
 _PASSING = (CallArguments, ReasoningDelta)
 Delta: TypeAlias = TextDelta | ReasoningDelta
 Picked = TypeVar("Picked")
-_CALL: tuple[type[CallStarted | CallArguments | CallEnded | CallRejected], ...] = (
-    *(CallStarted, CallArguments, CallEnded, CallRejected),
-)
+CallEvent: TypeAlias = CallStarted | CallArguments | CallEnded | CallRejected
+_CALL: tuple[type[CallEvent], ...] = (CallStarted, CallArguments, CallEnded, CallRejected)
 _OTHERS: tuple[type[Event], ...] = (Started, ReasoningSigned, Finished, Failed, ProviderEvent)
 MERGED_FROM = 128
 """From so many events in one read on, adjacent deltas are merged: they are sent together anyway."""
